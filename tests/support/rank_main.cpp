@@ -7,9 +7,9 @@
 #include <sstream>
 #include <string>
 
+#include "kernels/base/mpi/wait.hpp"
 #include "kernels/parallel/runtime.hpp"
 #include "src/comm/launch/mpi_session.hpp"
-#include "src/comm/mpi/wait.hpp"
 
 namespace {
 

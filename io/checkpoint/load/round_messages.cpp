@@ -16,8 +16,9 @@ int pages_of(std::span<std::byte> memory) {
 
 RoundMessages::RoundMessages(const Ranks& ranks) : ranks_(ranks) {
   if (ranks.size == 1) return;
-  require_mpi(MPI_Type_contiguous(static_cast<int>(BlockFile::alignment), MPI_BYTE, &page_));
-  require_mpi(MPI_Type_commit(&page_));
+  check_mpi(MPI_Type_contiguous(static_cast<int>(BlockFile::alignment), MPI_BYTE, &page_),
+            "MPI_Type_contiguous", file_ranks);
+  check_mpi(MPI_Type_commit(&page_), "MPI_Type_commit", file_ranks);
 }
 
 RoundMessages::~RoundMessages() {
@@ -26,14 +27,16 @@ RoundMessages::~RoundMessages() {
 
 void RoundMessages::receive(const LoadDuty& duty, std::span<std::byte> memory) {
   Incoming& incoming = incoming_.emplace_back(Incoming{&duty, memory, MPI_REQUEST_NULL});
-  require_mpi(MPI_Irecv(memory.data(), pages_of(memory), page_, duty.from, duty.tag, ranks_.comm,
-                        &incoming.request));
+  check_mpi(MPI_Irecv(memory.data(), pages_of(memory), page_, duty.from, duty.tag, ranks_.comm,
+                      &incoming.request),
+            "MPI_Irecv", file_ranks);
 }
 
 void RoundMessages::send(const LoadDuty& duty, std::span<std::byte> memory) {
   for (const int to : duty.to)
-    require_mpi(MPI_Isend(memory.data(), pages_of(memory), page_, to, duty.tag, ranks_.comm,
-                          &outgoing_.emplace_back(MPI_REQUEST_NULL)));
+    check_mpi(MPI_Isend(memory.data(), pages_of(memory), page_, to, duty.tag, ranks_.comm,
+                        &outgoing_.emplace_back(MPI_REQUEST_NULL)),
+              "MPI_Isend", file_ranks);
   poll();
 }
 
@@ -41,18 +44,19 @@ bool RoundMessages::poll() {
   std::vector<Incoming> here;
   std::erase_if(incoming_, [&](Incoming& incoming) {
     int done = 0;
-    require_mpi(MPI_Test(&incoming.request, &done, MPI_STATUS_IGNORE));
+    check_mpi(MPI_Test(&incoming.request, &done, MPI_STATUS_IGNORE), "MPI_Test", file_ranks);
     if (done != 0) here.push_back(incoming);
     return done != 0;
   });
   for (const Incoming& incoming : here)
     for (const int to : incoming.duty->to)
-      require_mpi(MPI_Isend(incoming.memory.data(), pages_of(incoming.memory), page_, to,
-                            incoming.duty->tag, ranks_.comm,
-                            &outgoing_.emplace_back(MPI_REQUEST_NULL)));
+      check_mpi(
+          MPI_Isend(incoming.memory.data(), pages_of(incoming.memory), page_, to,
+                    incoming.duty->tag, ranks_.comm, &outgoing_.emplace_back(MPI_REQUEST_NULL)),
+          "MPI_Isend", file_ranks);
   std::erase_if(outgoing_, [](MPI_Request& request) {
     int done = 0;
-    require_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+    check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test", file_ranks);
     return done != 0;
   });
   return incoming_.empty() && outgoing_.empty();

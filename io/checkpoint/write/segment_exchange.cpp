@@ -128,8 +128,9 @@ void SegmentExchange::count(std::span<const OwnedSegment> segments) {
     ++of_owner.segments;
   }
   MPI_Request request = MPI_REQUEST_NULL;
-  require_mpi(MPI_Ialltoall(messages_->out.data(), 2, MPI_INT64_T, messages_->in.data(), 2,
-                            MPI_INT64_T, ranks_.comm, &request));
+  check_mpi(MPI_Ialltoall(messages_->out.data(), 2, MPI_INT64_T, messages_->in.data(), 2,
+                          MPI_INT64_T, ranks_.comm, &request),
+            "MPI_Ialltoall", file_ranks);
   wait_yielding(request);
 }
 
@@ -142,8 +143,9 @@ bool SegmentExchange::exchange(std::span<const OwnedSegment> segments, bool more
   std::array<std::int64_t, 2> most = {0, more ? 1 : 0};
   for (const Counts& counts : messages_->in) most[0] += counts.bytes + beside * counts.segments;
   MPI_Request request = MPI_REQUEST_NULL;
-  require_mpi(
-      MPI_Iallreduce(MPI_IN_PLACE, most.data(), 2, MPI_INT64_T, MPI_MAX, ranks_.comm, &request));
+  check_mpi(
+      MPI_Iallreduce(MPI_IN_PLACE, most.data(), 2, MPI_INT64_T, MPI_MAX, ranks_.comm, &request),
+      "MPI_Iallreduce", file_ranks);
   wait_yielding(request);
   const std::int64_t steps = std::max<std::int64_t>(1, (most[0] + weight_ - 1) / weight_);
   if (steps == 1) step(segments, take, failure);
@@ -175,9 +177,10 @@ void SegmentExchange::step(std::span<const OwnedSegment> segments, const Take& t
   pack(segments);
   const auto start = [&](const void* from, const Layout& sending, void* to, const Layout& receiving,
                          MPI_Request& request) {
-    require_mpi(MPI_Ialltoallv(from, sending.counts.data(), sending.places.data(), MPI_BYTE, to,
-                               receiving.counts.data(), receiving.places.data(), MPI_BYTE,
-                               ranks_.comm, &request));
+    check_mpi(MPI_Ialltoallv(from, sending.counts.data(), sending.places.data(), MPI_BYTE, to,
+                             receiving.counts.data(), receiving.places.data(), MPI_BYTE,
+                             ranks_.comm, &request),
+              "MPI_Ialltoallv", file_ranks);
   };
   std::array<MPI_Request, 2> requests = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
   start(m.told.get(), m.telling, m.heard.get(), m.hearing, requests[0]);

@@ -144,8 +144,9 @@ SegmentSharing::Outcome SegmentSharing::run(std::span<const OwnedSegment> segmen
     const WaitScope waiting(ranks_.watch);
     constexpr int words = sizeof(Told) / sizeof(std::int64_t);
     MPI_Request request = MPI_REQUEST_NULL;
-    require_mpi(MPI_Ialltoall(told_.data(), words, MPI_INT64_T, heard_.data(), words, MPI_INT64_T,
-                              ranks_.comm, &request));
+    check_mpi(MPI_Ialltoall(told_.data(), words, MPI_INT64_T, heard_.data(), words, MPI_INT64_T,
+                            ranks_.comm, &request),
+              "MPI_Ialltoall", file_ranks);
     wait_yielding(request);
     std::atomic_thread_fence(std::memory_order_acquire);
   }

@@ -9,24 +9,6 @@
 #include "kernels/base/wait.hpp"
 
 namespace triax {
-void require_mpi(int status) {
-  if (status == MPI_SUCCESS) return;
-  std::string text(MPI_MAX_ERROR_STRING, '\0');
-  int length = 0;
-  MPI_Error_string(status, text.data(), &length);
-  text.resize(static_cast<std::size_t>(length));
-  throw Error("ranks cannot agree on the outcome of a file operation", "MPI: " + text,
-              "Check that all ranks are alive");
-}
-
-void wait_yielding(MPI_Request& request) {
-  for (Patience patience(WaitPolicy::yield);; patience.pause()) {
-    int done = 0;
-    require_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
-    if (done != 0) return;
-  }
-}
-
 std::string failure_text(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error) == nullptr) return error.what();
   std::string why = "an allocation was refused", remedy;
@@ -59,8 +41,9 @@ void sum(const Ranks& ranks, std::span<T> values, MPI_Datatype type) {
   while (size > 1 && !values.empty()) {
     const std::size_t count = std::min(most_at_once, values.size());
     MPI_Request request = MPI_REQUEST_NULL;
-    require_mpi(MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(count), type, MPI_SUM,
-                               comm, &request));
+    check_mpi(MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(count), type, MPI_SUM,
+                             comm, &request),
+              "MPI_Iallreduce", file_ranks);
     wait_yielding(request);
     values = values.subspan(count);
   }
@@ -70,8 +53,8 @@ void sum(const Ranks& ranks, std::span<T> values, MPI_Datatype type) {
 
 Ranks::Ranks(MPI_Comm ranks, WaitWatch* waits) : comm(ranks), watch(waits) {
   if (comm == MPI_COMM_NULL) return;
-  require_mpi(MPI_Comm_rank(comm, &rank));
-  require_mpi(MPI_Comm_size(comm, &size));
+  check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank", file_ranks);
+  check_mpi(MPI_Comm_size(comm, &size), "MPI_Comm_size", file_ranks);
 }
 
 void agree(const Ranks& ranks, const std::string& failure, FailureKind kind) {
@@ -86,7 +69,8 @@ void agree(const Ranks& ranks, const std::string& failure, FailureKind kind) {
     const WaitScope waiting(ranks.watch);
     MPI_Request request = MPI_REQUEST_NULL;
     const int own = failure.empty() ? first : mine;
-    require_mpi(MPI_Iallreduce(&own, &first, 1, MPI_INT, MPI_MIN, ranks.comm, &request));
+    check_mpi(MPI_Iallreduce(&own, &first, 1, MPI_INT, MPI_MIN, ranks.comm, &request),
+              "MPI_Iallreduce", file_ranks);
     wait_yielding(request);
   }
   const int rank = first / 2;
@@ -101,10 +85,11 @@ std::string broadcast_text(const Ranks& ranks, std::string text, int root) {
   const WaitScope waiting(ranks.watch);
   auto length = static_cast<int>(text.size());
   MPI_Request request = MPI_REQUEST_NULL;
-  require_mpi(MPI_Ibcast(&length, 1, MPI_INT, root, ranks.comm, &request));
+  check_mpi(MPI_Ibcast(&length, 1, MPI_INT, root, ranks.comm, &request), "MPI_Ibcast", file_ranks);
   wait_yielding(request);
   text.resize(static_cast<std::size_t>(length));
-  require_mpi(MPI_Ibcast(text.data(), length, MPI_CHAR, root, ranks.comm, &request));
+  check_mpi(MPI_Ibcast(text.data(), length, MPI_CHAR, root, ranks.comm, &request), "MPI_Ibcast",
+            file_ranks);
   wait_yielding(request);
   return text;
 }
@@ -122,8 +107,9 @@ void broadcast_numbers(const Ranks& ranks, std::span<std::int64_t> values, int r
   while (ranks.size > 1 && !values.empty()) {
     const std::size_t count = std::min(most_at_once, values.size());
     MPI_Request request = MPI_REQUEST_NULL;
-    require_mpi(MPI_Ibcast(values.data(), static_cast<int>(count), MPI_INT64_T, root, ranks.comm,
-                           &request));
+    check_mpi(
+        MPI_Ibcast(values.data(), static_cast<int>(count), MPI_INT64_T, root, ranks.comm, &request),
+        "MPI_Ibcast", file_ranks);
     wait_yielding(request);
     values = values.subspan(count);
   }
@@ -137,8 +123,9 @@ std::vector<std::int64_t> gather_over_ranks(const Ranks& ranks,
   const auto count = static_cast<int>(values.size());
   const WaitScope waiting(ranks.watch);
   MPI_Request request = MPI_REQUEST_NULL;
-  require_mpi(MPI_Iallgather(values.data(), count, MPI_INT64_T, all.data(), count, MPI_INT64_T,
-                             ranks.comm, &request));
+  check_mpi(MPI_Iallgather(values.data(), count, MPI_INT64_T, all.data(), count, MPI_INT64_T,
+                           ranks.comm, &request),
+            "MPI_Iallgather", file_ranks);
   wait_yielding(request);
   return all;
 }

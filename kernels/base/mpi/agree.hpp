@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "kernels/base/check.hpp"
-#include "kernels/base/wait.hpp"
+#include "kernels/base/mpi/mpi_error.hpp"
+#include "kernels/base/mpi/wait.hpp"
 
 namespace triax {
 
@@ -33,13 +34,6 @@ struct Ranks {
   int rank = 0;  // this one's
   int size = 1;
 };
-
-/// Error where an MPI call failed.
-void require_mpi(int status);
-/// Waits for an MPI request, yielding the core: MPICH's own wait spins, which starves the rank that
-/// is waited for when ranks share cores. Messages of triax's own (DirectExchange) make no progress
-/// meanwhile: none that another rank waits for may be under way.
-void wait_yielding(MPI_Request& request);
 
 /// Whose a failure is: a user's mistake is a UsageError, all else an Error.
 enum class FailureKind : std::uint8_t { run_time, usage };

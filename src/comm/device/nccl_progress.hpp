@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "kernels/base/mpi/message_progress.hpp"
 #include "src/comm/device/device_messages.hpp"
-#include "src/comm/interface/message_progress.hpp"
 #include "src/comm/watchdog/device_wait.hpp"
 
 namespace triax {

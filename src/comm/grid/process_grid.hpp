@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "kernels/base/mpi/wait.hpp"
 #include "src/comm/grid/grid_shape.hpp"
 #include "src/comm/interface/communicator.hpp"
 #include "src/comm/interface/message_clock.hpp"
-#include "src/comm/mpi/wait.hpp"
 #include "src/comm/topology/topology.hpp"
 #include "src/comm/watchdog/progress_board.hpp"
 

@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "kernels/base/mpi/mpi_error.hpp"
 #include "src/comm/device/device_messages.hpp"
 #include "src/comm/grid/process_grid.hpp"
 #include "src/comm/host/mpi_communicator.hpp"
 #include "src/comm/host/node_communicator.hpp"
 #include "src/comm/mpi/mpi_driver.hpp"
-#include "src/comm/mpi/mpi_error.hpp"
 #include "src/comm/mpi/owned_handle.hpp"
 #include "src/comm/watchdog/watchdog.hpp"
 

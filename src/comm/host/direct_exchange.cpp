@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernels/base/check.hpp"
-#include "src/comm/mpi/mpi_error.hpp"
+#include "kernels/base/mpi/mpi_error.hpp"
 #include "src/comm/mpi/rank_order_sum.hpp"
 
 namespace triax {

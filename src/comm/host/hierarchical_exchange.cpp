@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "src/comm/mpi/mpi_error.hpp"
+#include "kernels/base/mpi/mpi_error.hpp"
 
 namespace triax {
 namespace {

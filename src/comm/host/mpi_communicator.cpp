@@ -3,9 +3,9 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/base/mpi/mpi_error.hpp"
 #include "src/comm/interface/message_checks.hpp"
 #include "src/comm/mpi/message_tags.hpp"
-#include "src/comm/mpi/mpi_error.hpp"
 #include "src/comm/mpi/mpi_large_count.hpp"
 #include "src/comm/mpi/mpi_types.hpp"
 #include "src/comm/mpi/owned_handle.hpp"

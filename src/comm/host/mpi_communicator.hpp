@@ -7,10 +7,10 @@
 #include <optional>
 #include <string>
 
+#include "kernels/base/mpi/wait.hpp"
 #include "src/comm/host/direct_exchange.hpp"
 #include "src/comm/interface/communicator.hpp"
 #include "src/comm/mpi/slot_pool.hpp"
-#include "src/comm/mpi/wait.hpp"
 #include "src/comm/watchdog/group_record.hpp"
 
 namespace triax {

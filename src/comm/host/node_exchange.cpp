@@ -6,8 +6,8 @@
 #include <new>
 
 #include "kernels/base/check.hpp"
+#include "kernels/base/mpi/mpi_error.hpp"
 #include "src/comm/interface/planned_messages.hpp"
-#include "src/comm/mpi/mpi_error.hpp"
 #include "src/comm/mpi/rank_order_sum.hpp"
 
 namespace triax {

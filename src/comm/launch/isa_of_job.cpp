@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "kernels/base/check.hpp"
-#include "src/comm/mpi/mpi_error.hpp"
-#include "src/comm/mpi/wait.hpp"
+#include "kernels/base/mpi/mpi_error.hpp"
+#include "kernels/base/mpi/wait.hpp"
 
 namespace triax {
 

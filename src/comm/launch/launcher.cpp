@@ -10,7 +10,7 @@
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/exit_status.hpp"
-#include "src/comm/mpi/mpi_error.hpp"
+#include "kernels/base/mpi/mpi_error.hpp"
 
 namespace triax {
 namespace {

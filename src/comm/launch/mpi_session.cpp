@@ -16,12 +16,12 @@
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/exit_status.hpp"
+#include "kernels/base/mpi/mpi_error.hpp"
+#include "kernels/base/mpi/wait.hpp"
 #include "kernels/base/process/quiet_thread.hpp"
 #include "kernels/base/process/say.hpp"
 #include "src/comm/launch/init_watch.hpp"
 #include "src/comm/launch/timer.hpp"
-#include "src/comm/mpi/mpi_error.hpp"
-#include "src/comm/mpi/wait.hpp"
 #include "src/comm/watchdog/watchdog.hpp"
 
 namespace triax {

@@ -12,13 +12,13 @@
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/exit_status.hpp"
+#include "kernels/base/mpi/mpi_error.hpp"
+#include "kernels/base/mpi/wait.hpp"
 #include "kernels/base/process/host_name.hpp"
 #include "kernels/base/process/say.hpp"
 #include "kernels/base/wait.hpp"
 #include "src/comm/launch/mpi_session.hpp"
-#include "src/comm/mpi/mpi_error.hpp"
 #include "src/comm/mpi/posted_message.hpp"
-#include "src/comm/mpi/wait.hpp"
 #include "src/comm/mpi/waited.hpp"
 #include "src/comm/watchdog/watchdog.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <mpi.h>
 
-#include "src/comm/mpi/mpi_error.hpp"
+#include "kernels/base/mpi/mpi_error.hpp"
 
 namespace triax {
 

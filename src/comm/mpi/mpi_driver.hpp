@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "src/comm/interface/message_progress.hpp"
-#include "src/comm/mpi/mpi_error.hpp"
+#include "kernels/base/mpi/message_progress.hpp"
+#include "kernels/base/mpi/mpi_error.hpp"
 #include "src/comm/mpi/owned_handle.hpp"
 
 namespace triax {

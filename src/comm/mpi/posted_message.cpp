@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/base/mpi/mpi_error.hpp"
 #include "kernels/base/wait.hpp"
-#include "src/comm/mpi/mpi_error.hpp"
 #include "src/comm/mpi/waited.hpp"
 
 namespace triax {

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <cstring>
 
-#include "src/comm/mpi/mpi_error.hpp"
+#include "kernels/base/mpi/mpi_error.hpp"
+#include "kernels/base/mpi/wait.hpp"
 #include "src/comm/mpi/owned_handle.hpp"
-#include "src/comm/mpi/wait.hpp"
 
 namespace triax {
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "kernels/base/check.hpp"
-#include "src/comm/mpi/mpi_error.hpp"
-#include "src/comm/mpi/wait.hpp"
+#include "kernels/base/mpi/mpi_error.hpp"
+#include "kernels/base/mpi/wait.hpp"
 #include "src/comm/topology/cgroup.hpp"
 
 namespace triax {

@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "kernels/base/device/device.hpp"
-#include "src/comm/mpi/wait.hpp"
+#include "kernels/base/mpi/wait.hpp"
 #include "src/comm/watchdog/progress_board.hpp"
 
 namespace triax {

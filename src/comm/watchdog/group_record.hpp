@@ -1,7 +1,7 @@
 #pragma once
 // Where the messages of a group of ranks are noted.
+#include "kernels/base/mpi/message_progress.hpp"
 #include "src/comm/interface/message_clock.hpp"
-#include "src/comm/interface/message_progress.hpp"
 #include "src/comm/watchdog/progress_board.hpp"
 
 namespace triax {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "kernels/base/check.hpp"
-#include "src/comm/mpi/mpi_error.hpp"
-#include "src/comm/mpi/wait.hpp"
+#include "kernels/base/mpi/mpi_error.hpp"
+#include "kernels/base/mpi/wait.hpp"
 
 namespace triax {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/comm/mpi/wait.hpp"
+#include "kernels/base/mpi/wait.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

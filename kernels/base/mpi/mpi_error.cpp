@@ -1,4 +1,4 @@
-#include "src/comm/mpi/mpi_error.hpp"
+#include "kernels/base/mpi/mpi_error.hpp"
 
 #include <string>
 

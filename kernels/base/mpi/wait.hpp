@@ -2,8 +2,8 @@
 // The one place where a rank waits for MPI.
 #include <mpi.h>
 
+#include "kernels/base/mpi/message_progress.hpp"
 #include "kernels/base/wait.hpp"
-#include "src/comm/interface/message_progress.hpp"
 
 namespace triax {
 
@@ -12,5 +12,13 @@ namespace triax {
 [[nodiscard]] int wait_for(MPI_Request& request, WaitPolicy policy,
                            MPI_Status* status = MPI_STATUS_IGNORE,
                            MessageProgress* progress = nullptr);
+
+/// Waits with WaitPolicy::yield, for file operations of ranks that may share cores. Error where MPI
+/// fails. Sums of DirectExchange make no progress meanwhile: none that another rank waits for may
+/// be under way.
+void wait_yielding(MPI_Request& request);
+
+/// `where` of errors in MPI calls of file operations.
+inline constexpr const char* file_ranks = "the ranks of a file operation";
 
 }  // namespace triax

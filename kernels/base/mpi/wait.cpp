@@ -1,4 +1,6 @@
-#include "src/comm/mpi/wait.hpp"
+#include "kernels/base/mpi/wait.hpp"
+
+#include "kernels/base/mpi/mpi_error.hpp"
 
 namespace triax {
 
@@ -9,6 +11,10 @@ int wait_for(MPI_Request& request, WaitPolicy policy, MPI_Status* status,
     const int code = MPI_Test(&request, &done, status);
     if (code != MPI_SUCCESS || done != 0) return code;
   }
+}
+
+void wait_yielding(MPI_Request& request) {
+  check_mpi(wait_for(request, WaitPolicy::yield), "MPI_Wait", file_ranks);
 }
 
 }  // namespace triax
