@@ -73,14 +73,6 @@ std::string names_of(bool (*wanted)(const ScheduleRow&)) {
   return names;
 }
 
-const ScheduleRow& row_of(const std::string& name) {
-  for (const ScheduleRow& row : schedules())
-    if (row.name == name) return row;
-  throw std::invalid_argument("there is no schedule \"" + name +
-                              "\". Set parallel.schedule to one of " +
-                              names_of([](const ScheduleRow&) { return true; }));
-}
-
 void check_needs(const ScheduleRow& row, const PlanShape& shape) {
   const std::string stages = std::to_string(shape.stages);
   if (shape.chunks > 1 && !row.several_chunks)
@@ -107,9 +99,23 @@ const std::vector<ScheduleRow>& schedules() {
   return rows;
 }
 
+std::vector<std::string> schedule_names() {
+  std::vector<std::string> names;
+  for (const ScheduleRow& row : schedules()) names.push_back(row.name);
+  return names;
+}
+
+const ScheduleRow& schedule(const std::string& name) {
+  for (const ScheduleRow& row : schedules())
+    if (row.name == name) return row;
+  throw std::invalid_argument("there is no schedule \"" + name +
+                              "\". Set parallel.schedule to one of " +
+                              names_of([](const ScheduleRow&) { return true; }));
+}
+
 Plans make_schedule(const std::string& name, const PlanShape& shape) {
   check_shape(shape);
-  const ScheduleRow& row = row_of(name);
+  const ScheduleRow& row = schedule(name);
   check_needs(row, shape);
   return row.make(shape);
 }

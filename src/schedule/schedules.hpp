@@ -21,6 +21,12 @@ struct ScheduleRow {
 /// interleaved  1f1b over several chunks a stage (Narayanan et al. 2021, in Megatron-LM's order)
 const std::vector<ScheduleRow>& schedules();
 
+/// Names of all schedules.
+std::vector<std::string> schedule_names();
+
+/// Row of the schedule `name`. std::invalid_argument, with all names, where there is none.
+const ScheduleRow& schedule(const std::string& name);
+
 /// The chunk-level plans of a schedule. std::invalid_argument where the name is unknown or the
 /// shape does not meet the schedule's needs; the text says which number must change to what.
 Plans make_schedule(const std::string& name, const PlanShape& shape);

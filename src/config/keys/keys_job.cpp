@@ -1,5 +1,6 @@
 // data, parallel, run, checkpoint, lora: the sections that triax adds to DeepSpeed's file.
 #include "src/config/keys/key_table.hpp"
+#include "src/schedule/schedules.hpp"
 
 namespace triax {
 namespace {
@@ -34,7 +35,7 @@ void add_parallel(Keys& k) {
   k.push_back(
       obeyed("parallel.data", integer, "auto", ranks, "replicas; auto: ranks / (tensor x pipeline)")
           .in("ranks"));
-  k.push_back(obeyed("parallel.schedule", string, "1f1b", one_of({"gpipe", "1f1b", "interleaved"}),
+  k.push_back(obeyed("parallel.schedule", string, "1f1b", one_of(schedule_names()),
                      "order of the pipeline's work")
                   .without({"zero-bubble"}));
   k.push_back(obeyed("parallel.chunks", integer, 1, from_to(1, 1e6),

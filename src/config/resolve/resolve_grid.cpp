@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "src/config/resolve/resolve.hpp"
+#include "src/schedule/schedules.hpp"
 
 namespace triax {
 namespace {
@@ -162,23 +163,23 @@ void resolve_batch(Settings& s, ErrorList& errors) {
 
 void check_schedule(Settings& s, ErrorList& errors) {
   if (!s.sound({"parallel.schedule", "parallel.chunks", "parallel.pipeline"})) return;
-  const auto schedule = s.string("parallel.schedule");
+  const ScheduleRow& row = schedule(s.string("parallel.schedule"));
   const auto chunks = s.integer("parallel.chunks"), stages = s.integer("parallel.pipeline");
-  if (chunks > 1 && schedule == "1f1b")
+  if (chunks > 1 && !row.several_chunks)
     s.error(
         errors, "parallel.chunks",
-        fmt::format("{} with schedule 1f1b, which has one chunk a stage. Say interleaved or gpipe",
-                    chunks));
+        fmt::format("{} with schedule {}, which has one chunk a stage. Say interleaved or gpipe",
+                    chunks, row.name));
   if (!s.sound({"gradient_accumulation_steps", "train_batch_size"}) ||
       s.is_auto("gradient_accumulation_steps"))
     return;
   const auto accumulation = s.integer("gradient_accumulation_steps");
-  if (schedule == "interleaved" && accumulation % stages != 0)
+  if (row.microbatches_fill_stages && accumulation % stages != 0)
     s.error(errors, "gradient_accumulation_steps",
-            fmt::format("{} is not a multiple of parallel.pipeline {}, as the interleaved schedule "
+            fmt::format("{} is not a multiple of parallel.pipeline {}, as schedule {} "
                         "needs. Say a "
                         "multiple, or parallel.schedule 1f1b",
-                        accumulation, stages));
+                        accumulation, stages, row.name));
 }
 
 }  // namespace triax
