@@ -14,7 +14,7 @@ else
 fi
 if command -v shellcheck >/dev/null; then
   tried=yes
-  shellcheck --severity=warning --exclude=SC2034,SC2154 -x jobs/*.sh jobs/*.sbatch tests/jobs/*.sh tests/slurm/*.sh || failed=yes
+  shellcheck --severity=warning --exclude=SC2034,SC2154 -x jobs/*.sh jobs/*.sbatch jobs/packaging/*.sh tests/jobs/*.sh tests/slurm/*.sh || failed=yes
 else
   echo "skipped: shellcheck is not installed"
 fi
