@@ -1,13 +1,49 @@
 #!/usr/bin/env bash
 # Usage: test_packaging.sh SOURCE
-# The files of jobs/packaging as far as nothing needs to be installed: the man page is made from either layout of CLI11's help,
-# and an installation goes on where the program does not run.
+# The files of jobs/packaging as far as nothing needs to be installed: their versions are that of CMakeLists.txt, their syntax
+# holds, the man page is made from either layout of CLI11's help, and an installation goes on where the program does not run.
 set -euo pipefail
 source=$1
 . "$(dirname "${BASH_SOURCE[0]}")/../support/script.sh"
 packaging=$source/jobs/packaging
 version=$(sed -nE 's/^project\(triax VERSION ([0-9.]+).*/\1/p' "$source/CMakeLists.txt")
 [[ -n $version ]] || fail "CMakeLists.txt names no version"
+
+# names FILE PATTERN: every version in a file is this one. PATTERN has the version in its group.
+names() {
+  local found
+  found=$(sed -nE "s/$2/\1/p" "$1" | sort -u)
+  [[ $found == "$version" ]] || fail "$1 names version '$found', CMakeLists.txt $version"
+}
+for file in "$packaging"/easybuild/triax-*.eb; do
+  [[ ${file##*/} == "triax-$version"?(-*).eb ]] || fail "$file is not named after version $version"
+  names "$file" "^version = '([^']*)'.*"
+done
+names "$packaging/spack/package.py" '^    version\("([0-9.]+)".*'
+for file in "$packaging"/apptainer/*.def; do
+  names "$file" '^    Version (.*)$'
+done
+if [[ -f $source/CITATION.cff ]]; then names "$source/CITATION.cff" '^version: "?([0-9.]+)"?$'; fi
+
+# The packages of the distribution are those of jobs/setup.sh, less what only tests and git checkouts need.
+listed() { tr -s ' ,' '\n' | tr -d "'" | grep -E '^[a-z]' | LC_ALL=C sort; }
+sed -n '/^packages=(/,/^)/{s/#.*//;/^[^ ]/d;p}' "$source/jobs/setup.sh" | listed |
+  grep -vxE 'git|ninja-build|mpich|hdf5-tools|libgtest-dev|libgmock-dev' >needed
+sed -n '/^osdependencies/,/^]/{/^[^ ]/d;p}' "$packaging/easybuild/triax-$version.eb" | listed >named
+diff needed named || fail "the easyconfig names other packages than jobs/setup.sh"
+
+for file in "$packaging"/*.sh "$packaging"/*.bash; do
+  bash -n "$file" || fail "$file is no bash"
+done
+for file in "$packaging"/apptainer/*.def; do  # what runs in the image, by sh
+  sed -n '/^%\(post\|runscript\|test\)/,/^%/{/^%/d;s/{{[^}]*}}/x/g;p}' "$file" >sections
+  sh -n sections || fail "$file: a section is no shell script"
+done
+if command -v python3 >/dev/null; then
+  for file in "$packaging"/easybuild/*.eb "$packaging"/spack/*.py "$packaging"/reframe/*.py; do
+    python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$file" || fail "$file is no Python"
+  done
+fi
 
 # A program whose help is laid out by CLI11 2.7: headings in capitals, usage without its word, descriptions wrapped.
 mkdir page
