@@ -220,13 +220,13 @@ check_readmes() {
   return "$status"
 }
 
-# README.md is a front door, and lines of pages are read in terminals.
+# README.md is a front door, and lines of pages are read in terminals. Rows of tables cannot be wrapped.
 check_pages() {
   local -a pages=()
   mapfile -t pages < <(tracked . | grep -E '\.md$' | grep -vE '^(CHANGELOG\.md|benchmarks/results/|tests/golden/|\.github/)')
   awk '
     { ++lines[FILENAME]; words[FILENAME] += NF }
-    length($0) > 120 { printf "%s:%d: (%d characters, at most 120)\n", FILENAME, FNR, length($0); bad = 1 }
+    length($0) > 120 && (FILENAME == "README.md" || $0 !~ /^\|/) { printf "%s:%d: (%d characters, at most 120)\n", FILENAME, FNR, length($0); bad = 1 }
     END {
       if (lines["README.md"] > 120) { printf "README.md: (%d lines, at most 120)\n", lines["README.md"]; bad = 1 }
       if (words["README.md"] > 1200) { printf "README.md: (%d words, at most 1200)\n", words["README.md"]; bad = 1 }
