@@ -43,7 +43,7 @@ bool is_file(const fs::directory_entry& entry) {
   const bool gone = error == std::errc::no_such_file_or_directory || error.value() == ESTALE;
   if (error && !gone)
     throw Error("cannot look at " + entry.path().string(), error.message(),
-                "Check the file system; move the file elsewhere if it is to be passed over");
+                "Check the file system, or move the file elsewhere to skip it");
   return file;
 }
 
@@ -181,7 +181,7 @@ std::vector<std::string> remove_unfinished(const std::string& directory) {
     std::error_code error;
     fs::remove_all(path, error);
     if (error)
-      throw Error("cannot remove the parts " + path + " of no checkpoint", error.message(),
+      throw Error("cannot remove " + path + ", parts of no checkpoint", error.message(),
                   "Check the directory's permissions");
     removed.push_back(path);
   }

@@ -44,9 +44,10 @@ void expect(const hdf5::File& file, const std::string& path, const char* attribu
             const std::string& value, const char* what, const std::string& more = {}) {
   const std::string written = file.string_attribute(group, attribute);
   if (written == value) return;
-  throw Error(fmt::format("{} is damaged", path),
-              fmt::format("{} have the checksum {}, {} was written{}", what, value, written, more),
-              "Use another checkpoint");
+  throw Error(
+      fmt::format("{} is damaged", path),
+      fmt::format("{} have the checksum {}, but {} was written{}", what, value, written, more),
+      "Use another checkpoint");
 }
 
 }  // namespace
@@ -170,7 +171,7 @@ std::int64_t read_integrity_block(const hdf5::File& file, const std::string& pat
   constexpr std::int64_t largest = std::int64_t{1} << 28;  // a reader allocates this many elements
   if (algorithm == checksum_algorithm && block >= 1 && block <= largest) return block;
   throw Error(fmt::format("cannot verify {}", path),
-              fmt::format("its checksums are {} of blocks of {} elements", algorithm, block),
+              fmt::format("unknown checksums: algorithm {}, block_elements {}", algorithm, block),
               "Use a newer triax, or another checkpoint where this one is damaged");
 }
 

@@ -48,8 +48,8 @@ void check_seal(const std::string& path) {
   if (std::string_view(bytes).starts_with(seal_of(bytes))) return;
   throw Error(
       path + " is damaged, or not a triax checkpoint",
-      "the checksum before its HDF5 data does not match them: bytes of it changed since, or "
-      "another program stored it anew (h5repack, h5py)",
+      "the checksum before its HDF5 data does not match: bytes have changed, or another program "
+      "has rewritten the file (h5repack, h5py)",
       "Use the file as triax wrote it, or another checkpoint");
 }
 

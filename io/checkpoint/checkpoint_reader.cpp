@@ -113,7 +113,7 @@ const CheckpointTensor* CheckpointReader::find(const std::string& name) const {
 const CheckpointTensor& CheckpointReader::tensor(const std::string& name) const {
   const CheckpointTensor* const found = find(name);
   if (found == nullptr)
-    throw Error(fmt::format("{} has no tensor {}", path_, name), "it holds something else",
+    throw Error(fmt::format("{} has no tensor {}", path_, name), "it may be of another model",
                 "`triax checkpoint inspect` lists its tensors");
   return *found;
 }

@@ -48,7 +48,7 @@ void CheckpointSnapshot::add(const std::string& name, std::vector<hdf5::Box> box
 
 void CheckpointSnapshot::copy(const Stream& stream, const Offset& offset) {
   if (broken_)
-    throw Error("there is no copy of the state", "it failed before, and the state has changed",
+    throw Error("the state was not copied", "an earlier copy failed, and the state has changed",
                 "Another checkpoint is written at the next checkpoint.interval");
   broken_ = true;  // until all copies have succeeded
   for (; copied_ < pieces_.size(); ++copied_) {

@@ -44,13 +44,13 @@ void require_possible(const BlockFile::Options& options) {
   constexpr int deepest = 4096;
   if (options.block_bytes < BlockFile::alignment || options.block_bytes > largest_block ||
       options.block_bytes % BlockFile::alignment != 0)
-    throw Error(fmt::format("blocks of {} bytes cannot be read or written", options.block_bytes),
-                fmt::format("a block is a multiple of {} bytes, up to {}", BlockFile::alignment,
+    throw Error(fmt::format("aio.block_size is {} bytes", options.block_bytes),
+                fmt::format("it must be a multiple of {} bytes, at most {}", BlockFile::alignment,
                             largest_block),
-                "Choose another aio.block_size");
+                "Set it to such a value");
   if (options.queue_depth < 1 || options.queue_depth > deepest)
-    throw Error(fmt::format("{} blocks cannot be kept in flight", options.queue_depth),
-                fmt::format("1 to {} can", deepest), "Choose another aio.queue_depth");
+    throw Error(fmt::format("aio.queue_depth is {}", options.queue_depth),
+                fmt::format("it must be 1 to {}", deepest), "Set it to such a value");
 }
 
 const char* what_to_do(int error) {
@@ -63,7 +63,7 @@ const char* what_to_do(int error) {
     case EIO:
       return "The disk may be failing: see the kernel's log, or choose another disk";
     case BlockQueue::Failure::end_of_file:
-      return "The file was cut, or made for less: let the program make it anew";
+      return "The file was truncated, or made for fewer bytes: let the program create it again";
     default:
       return "Check the disk and its file system, or choose another directory";
   }

@@ -66,7 +66,7 @@ void rename_path(const std::string& from, const std::string& to, Existing existi
   else if (std::rename(from.c_str(), to.c_str()) != 0)
     failure = errno;
   if (failure == EEXIST)
-    throw Error(to + " is there already", "it came while this was written",
+    throw Error(to + " is there already", "it was created during this write",
                 "Give another name, or remove it");
   if (failure != 0)
     throw Error("cannot rename " + from + " to " + to, std::strerror(failure),

@@ -24,12 +24,10 @@ FileLength::FileLength(std::string path, const struct stat& status)
 void FileLength::check() const {
   const struct stat now = status_of(path_);
   if (now.st_dev != device_ || now.st_ino != inode_ || now.st_size >= bytes_) return;
-  throw Error(
-      "cannot read " + path_,
-      fmt::format("it has {} bytes, {} when it was opened: it was made shorter while it was "
-                  "in use",
-                  now.st_size, bytes_),
-      unreadable_remedy);
+  throw Error("cannot read " + path_,
+              fmt::format("it has {} bytes, {} when it was opened: it was made shorter during use",
+                          now.st_size, bytes_),
+              unreadable_remedy);
 }
 
 }  // namespace triax

@@ -27,6 +27,6 @@ class FileLength {
 
 /// Remedy in errors about data that cannot be read.
 inline constexpr const char* unreadable_remedy =
-    "Check the file and its file system; a run goes on from its newest checkpoint";
+    "Check the file and its file system, then rerun: a run resumes from its newest checkpoint";
 
 }  // namespace triax

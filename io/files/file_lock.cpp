@@ -114,7 +114,7 @@ FileLock::FileLock(std::string path, const std::string& held, const std::string&
     if (failure == EWOULDBLOCK) throw Error(held, holder, remedy);
     if (failure == 0 && names < most_names) continue;
     refusal_ = failure == 0
-                   ? fmt::format("{} leads to another file each time that it is opened", path_)
+                   ? fmt::format("{} is replaced by another file at each attempt to lock it", path_)
                    : fmt::format("cannot lock {}: {}", path_, std::strerror(failure));
     return;
   }
@@ -122,8 +122,8 @@ FileLock::FileLock(std::string path, const std::string& held, const std::string&
   std::ifstream mounts("/proc/self/mounts");
   const std::string real = std::filesystem::canonical(path_, unknown).string();
   if (const std::string option = node_local_locks(real, mounts); !option.empty())
-    refusal_ = fmt::format("{} is locked for this node alone (its file system is mounted with {})",
-                           path_, option);
+    refusal_ = fmt::format(
+        "the lock {} holds on this node only (its file system is mounted with {})", path_, option);
   const std::string text = this_process();
   const std::string before = holder_of(fd_);
   if (before.find(" on ") != before.npos && !before.ends_with(" on " + host_name()))

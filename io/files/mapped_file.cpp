@@ -28,7 +28,7 @@ namespace {
 [[noreturn]] void fail_for_kind(int fd, const std::string& path) {
   ::close(fd);
   throw Error("cannot read " + path, "it is a pipe or a device, and must be a regular file",
-              "Write what comes from it to a file, and name that");
+              "Save its output to a file, and name that file");
 }
 
 // The functions below run in a signal handler: they must not allocate.
@@ -88,11 +88,10 @@ void end_of_unreadable(int signal, siginfo_t* what, void*) {
   }
   if (is_memory(name.data()))
     end_with({"triax: no memory for a page of ", name.data(),
-              " (shared memory or huge pages are used up). Give the job more of /dev/shm, or of "
-              "huge pages; a run goes on from its newest checkpoint\n"});
+              " (shared memory or huge pages are exhausted). Give the job more /dev/shm or huge "
+              "pages, then rerun: a run resumes from its newest checkpoint\n"});
   end_with({"triax: cannot read ", name.data(),
-            " (a page of it is not there: an error of its disk, or it was made shorter while it "
-            "was in use). ",
+            " (a page is not readable: a disk error, or the file was made shorter during use). ",
             unreadable_remedy, "\n"});
 }
 }  // namespace

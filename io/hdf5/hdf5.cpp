@@ -22,11 +22,12 @@ void File::Impl::fail(const char* what, const std::string& object, const std::st
   const bool no_filter =
       why.find("plugin") != std::string::npos;  // HDF5 looked for a filter plugin
   throw Error(fmt::format("cannot {} {} in {}", what, object, path), why,
-              no_filter ? "Its data are compressed in a way that this HDF5 has not (h5dump -p says "
-                          "which): h5repack -f GZIP=4 makes a file that it reads, or "
-                          "HDF5_PLUGIN_PATH names the directory of its filters"
-                        : "The file may be damaged: use another one. Where it is being written, "
-                          "check the disk's free space and quota");
+              no_filter
+                  ? "This HDF5 lacks the compression filter of the data (h5dump -p names it): "
+                    "convert the file with h5repack -f GZIP=4, or set HDF5_PLUGIN_PATH to "
+                    "the directory of the filter"
+                  : "The file may be damaged: use another one. Where it is being written, "
+                    "check the disk's free space and quota");
 }
 
 void File::Impl::let_go() const {
@@ -197,15 +198,14 @@ void File::require_stored(const std::string& dataset, const char* elements) cons
       gap.elements == 0
           ? fmt::format("the size of its dataset {} follows from its sources", dataset)
           : fmt::format(
-                "{} of the {} {} of its dataset {} are in no file, and HDF5 would read its "
+                "{} of the {} {} of its dataset {} are not stored, and HDF5 would read its "
                 "fill value for them",
                 gap.elements, count_of(all.id()), elements, dataset);
-  throw Error(
-      fmt::format("{} is not whole", impl_->path), fmt::format("{}: {}", what, gap.why),
-      set.layout.is_virtual
-          ? "Bring its sources to where it names them, whole, or write one file with all of "
-            "the data"
-          : "Write it again with all of its data, or use another one");
+  throw Error(fmt::format("{} is not whole", impl_->path), fmt::format("{}: {}", what, gap.why),
+              set.layout.is_virtual
+                  ? "Copy its source files, whole, to where it names them, or write one file with "
+                    "all of the data"
+                  : "Write it again with all of its data, or use another one");
 }
 
 }  // namespace triax::hdf5

@@ -112,9 +112,10 @@ Handle File::Impl::dataset(const std::string& name) const {
     why = error.what();
   }
   if (const std::string target = target_of_link(file.id(), name); !target.empty())
-    throw Error(fmt::format("cannot open dataset {} in {}", name, path),
-                fmt::format("it is a link to {}, where no dataset opens; {}", target, why),
-                "Bring the dataset to where the link leads, or store it in the file itself");
+    throw Error(
+        fmt::format("cannot open dataset {} in {}", name, path),
+        fmt::format("it is a link to {}, which does not open as a dataset; {}", target, why),
+        "Bring the dataset to where the link leads, or store it in the file itself");
   fail("open dataset", name, why);
 }
 

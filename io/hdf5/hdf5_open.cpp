@@ -76,7 +76,7 @@ std::string why_unreadable(const std::string& path) {
   std::error_code no_link;
   const auto target = std::filesystem::read_symlink(path, no_link);
   if (error != ENOENT || no_link) return std::strerror(error);
-  return fmt::format("it is a link to {}, and there is nothing", target.string());
+  return fmt::format("it is a link to {}, which does not exist", target.string());
 }
 
 std::int64_t begin_of_hdf5(const std::string& path) {

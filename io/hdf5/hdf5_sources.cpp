@@ -40,7 +40,7 @@ void remove_elements(Handle& all, const Handle& part) {
 }
 
 void refuse_circles(int depth) {
-  if (depth > deepest) throw Error("its sources are virtual datasets that have it as theirs");
+  if (depth > deepest) throw Error("its sources are virtual datasets in a cycle");
 }
 
 }  // namespace
@@ -94,8 +94,8 @@ Sources::Source Sources::find(const OpenSet& from, const Mapping& mapping) {
   found.set = open(from, mapping);
   found.fit = fit(mapping, found.set->set.id());
   if (!found.fit.ok)
-    throw Error(fmt::format("{} has not the elements that are asked of it",
-                            name_of(mapping, found.set->path)));
+    throw Error(
+        fmt::format("{} lacks elements that are read from it", name_of(mapping, found.set->path)));
   return found;
 }
 

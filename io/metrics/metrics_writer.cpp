@@ -186,12 +186,14 @@ void MetricsWriter::flush() {
 void MetricsWriter::sync() {
   flush();
   if (is_gone(file_, path_))
-    throw Error(text_of_gone(path_),
-                fmt::format("{} bytes of lines have not been written, earlier ones went with it",
-                            waiting_.size()),
-                "Look whether the run's checkpoints are there, and run the job again");
+    throw Error(
+        text_of_gone(path_),
+        fmt::format(
+            "{} bytes of lines have not been written, and earlier lines are lost with the file",
+            waiting_.size()),
+        "Check that the run's checkpoints exist, and rerun the job");
   if (!waiting_.empty())
-    throw Error(problem_, fmt::format("{} bytes of lines are not in it", waiting_.size()),
+    throw Error(problem_, fmt::format("{} bytes of lines have not been written", waiting_.size()),
                 "Free some space, or raise the quota");
   sync_path(path_);
 }

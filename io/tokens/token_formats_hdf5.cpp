@@ -38,8 +38,8 @@ bool is_flat(const hdf5::File& file, const std::string& dataset) {
                            const std::string& dataset) {
   throw Error(
       path + " is not an HDF5 token file",
-      fmt::format("its dataset {} has {} dimensions, which may be documents of one length "
-                  "with filling at their ends",
+      fmt::format("its dataset {} has {} dimensions: its rows may be documents padded to one "
+                  "length",
                   dataset, file.rank(dataset)),
       fmt::format("Store the tokens one after another. To train on all of them, row by row: "
                   "python3 -c \"import h5py; h5py.File('flat.h5', 'w')['tokens'] = "
@@ -51,7 +51,7 @@ bool is_flat(const hdf5::File& file, const std::string& dataset) {
 std::string named_tokens(const hdf5::File& file, const std::string& path) {
   if (!file.is_integer(named))
     throw Error(path + " is not an HDF5 token file",
-                fmt::format("its dataset {} is of no integers", named),
+                fmt::format("its dataset {} does not hold integers", named),
                 "Store the token ids as integers");
   if (file.rank(named) > 1) not_flat(file, path, named);
   return named;

@@ -158,8 +158,8 @@ class JsonlFile : public TokenFile {
       if (!text || std::ssize(*text) != length_of(line)) {
         file_.check_length();
         throw Error("cannot read " + file_.path(),
-                    fmt::format("the JSON line at byte {} is another than it was: the file was "
-                                "changed while it was in use",
+                    fmt::format("the JSON line at byte {} is not the same any more: the file was "
+                                "changed during use",
                                 offset + file_.size() - text_of(file_).size()),
                     unreadable_remedy);
       }

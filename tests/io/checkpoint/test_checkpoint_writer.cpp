@@ -209,7 +209,7 @@ TEST(CheckpointFile, KeepsAFileThatCameMeanwhileWhereAsked) {
   float value = 1.0F;
   writer.write("/model/a", {{{}, {1}}}, Tensor(&value, {1}));
   dir.file("c.h5", "another's");
-  EXPECT_THAT(error_of([&] { writer.publish(); }), HasSubstr("it came while this was written"));
+  EXPECT_THAT(error_of([&] { writer.publish(); }), HasSubstr("it was created during this write"));
   EXPECT_EQ(contents(path), "another's");
   EXPECT_FALSE(std::filesystem::exists(path + ".tmp"));
 }

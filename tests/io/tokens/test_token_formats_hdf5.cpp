@@ -76,7 +76,7 @@ TEST(Hdf5Tokens, AmbiguousOrEmptyAreRefused) {
   EXPECT_THAT(error_of([&] { open_tokens(dir.path("two.h5")); }), HasSubstr("2 one-dimensional"));
   EXPECT_THAT(error_of([&] { open_tokens(dir.path("none.h5")); }), HasSubstr("0 one-dimensional"));
   EXPECT_THAT(error_of([&] { open_tokens(dir.path("floats.h5")); }),
-              HasSubstr("/tokens is of no integers"));
+              HasSubstr("/tokens does not hold integers"));
   EXPECT_THAT(error_of([&] { open_tokens(dir.path("empty.h5")); }), HasSubstr("no tokens"));
 }
 

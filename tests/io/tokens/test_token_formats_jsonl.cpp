@@ -45,7 +45,7 @@ TEST(JsonlTokens, ALineOfAnotherLengthIsAnErrorThatNamesTheFile) {
     const auto file = open_tokens(path);
     std::fstream(path, std::ios::in | std::ios::out).seekp(9).put('\\');
     EXPECT_THAT(error_of([&] { tokens_at(*file, 1, 1); }),
-                AllOf(HasSubstr("cannot read " + path), HasSubstr("changed while it was in use")));
+                AllOf(HasSubstr("cannot read " + path), HasSubstr("changed during use")));
   }
 }
 
