@@ -1,5 +1,5 @@
 #pragma once
-// Does one thing after another, whatever fails. Internal to io/.
+// Runs actions one after another and keeps the first failure.
 #include <exception>
 #include <utility>
 
