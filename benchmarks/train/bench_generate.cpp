@@ -17,6 +17,8 @@
 #include "benchmarks/support/place.hpp"
 #include "benchmarks/support/report.hpp"
 #include "benchmarks/support/training_job.hpp"
+#include "io/checkpoint/checkpoint_reader.hpp"
+#include "io/checkpoint/checkpoint_writer.hpp"
 #include "kernels/random/random.hpp"
 #include "src/checkpoint/checkpoint.hpp"
 #include "src/comm/launch/mpi_session.hpp"

@@ -1,4 +1,5 @@
-// Names, lists and prunes the checkpoints of a directory.
+#include "io/checkpoint/checkpoint_directory.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "io/checkpoint/checkpoint_directory.hpp"
+#include "io/checkpoint/checkpoint_parts.hpp"
 #include "io/files/durable.hpp"
 #include "io/files/numbered_name.hpp"
 #include "kernels/base/check.hpp"

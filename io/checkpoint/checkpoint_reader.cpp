@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "io/checkpoint/checkpoint_parts.hpp"
 #include "io/checkpoint/checkpoint_reader.hpp"
 #include "kernels/base/check.hpp"
 

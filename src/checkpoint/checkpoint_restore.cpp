@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "io/checkpoint/checkpoint_reader.hpp"
 #include "io/checkpoint/load/checkpoint_loader.hpp"
 #include "src/checkpoint/checkpoint.hpp"
 #include "src/checkpoint/held_part.hpp"

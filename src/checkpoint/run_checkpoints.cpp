@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "io/checkpoint/checkpoint_directory.hpp"
+#include "io/checkpoint/checkpoint_writer.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "src/checkpoint/resume_changes.hpp"
 #include "src/config/model/huggingface.hpp"

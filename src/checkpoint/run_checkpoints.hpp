@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "io/checkpoint/checkpoint_background.hpp"
+#include "io/checkpoint/checkpoint_writer.hpp"
 #include "src/checkpoint/checkpoint.hpp"
 #include "src/plan/placement.hpp"
 

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "io/checkpoint/checkpoint_reader.hpp"
 #include "kernels/parallel/runtime.hpp"
 #include "src/commands/option_checks.hpp"
 #include "src/commands/process/standard_output.hpp"

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "io/checkpoint/load/checkpoint_loader.hpp"
+#include "io/checkpoint/load/loader_options.hpp"
 #include "src/checkpoint/checkpoint.hpp"
 #include "src/executor/batch_loader.hpp"
 #include "src/executor/executor.hpp"

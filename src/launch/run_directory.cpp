@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "io/checkpoint/checkpoint_directory.hpp"
 #include "io/checkpoint/tools/checkpoint_verify.hpp"
 #include "io/files/durable.hpp"
 #include "kernels/base/mpi/agree.hpp"

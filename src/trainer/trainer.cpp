@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "io/checkpoint/checkpoint_directory.hpp"
+#include "io/checkpoint/checkpoint_reader.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "src/checkpoint/resume_changes.hpp"
 #include "src/huggingface/final_export.hpp"

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "io/checkpoint/checkpoint_reader.hpp"
 #include "src/checkpoint/run_checkpoints.hpp"
 #include "src/config/load/load.hpp"
 #include "src/executor/evaluator.hpp"

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "io/checkpoint/checkpoint_directory.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "src/executor/non_finite.hpp"
 #include "src/launch/batch_job.hpp"

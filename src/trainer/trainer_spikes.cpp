@@ -1,6 +1,8 @@
 // Reaction of a Trainer to a loss spike: warning, stop or rollback.
 #include <spdlog/spdlog.h>
 
+#include "io/checkpoint/checkpoint_directory.hpp"
+#include "io/checkpoint/checkpoint_reader.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "src/checkpoint/resume_changes.hpp"
 #include "src/launch/run_directory.hpp"

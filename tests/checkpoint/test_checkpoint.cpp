@@ -1,6 +1,8 @@
 #include "src/checkpoint/checkpoint.hpp"
 
 #include "io/checkpoint/checkpoint_background.hpp"
+#include "io/checkpoint/checkpoint_reader.hpp"
+#include "io/checkpoint/checkpoint_writer.hpp"
 #include "src/config/model/huggingface.hpp"
 #include "src/state/weights/initial_weights.hpp"
 #include "tests/io/rank_fixtures.hpp"

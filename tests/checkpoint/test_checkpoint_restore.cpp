@@ -1,4 +1,5 @@
 // Which other models a checkpoint is resumed as.
+#include "io/checkpoint/checkpoint_reader.hpp"
 #include "src/checkpoint/checkpoint.hpp"
 #include "src/config/model/huggingface.hpp"
 #include "tests/huggingface/huggingface_fixtures.hpp"

@@ -3,6 +3,7 @@
 
 #include "io/checkpoint/checkpoint_reader.hpp"
 #include "io/checkpoint/load/checkpoint_loader.hpp"
+#include "io/checkpoint/load/loader_options.hpp"
 #include "io/checkpoint/write/segment_writer.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/support/training.hpp"

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "io/checkpoint/checkpoint_reader.hpp"
 #include "io/checkpoint/tools/checkpoint_diff.hpp"
 #include "io/checkpoint/tools/checkpoint_verify.hpp"
 #include "tests/io/rank_fixtures.hpp"

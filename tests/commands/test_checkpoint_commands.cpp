@@ -1,6 +1,7 @@
 // triax checkpoint list, inspect, verify, diff: alike as one process and under mpiexec.
 #include <nlohmann/json.hpp>
 
+#include "io/checkpoint/checkpoint_directory.hpp"
 #include "tests/commands/program.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 

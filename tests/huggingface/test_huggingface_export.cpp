@@ -3,6 +3,7 @@
 #include <bit>
 #include <nlohmann/json.hpp>
 
+#include "io/checkpoint/checkpoint_writer.hpp"
 #include "src/config/model/huggingface.hpp"
 #include "src/model/stage.hpp"
 #include "tests/huggingface/huggingface_fixtures.hpp"

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "io/checkpoint/checkpoint_reader.hpp"
 #include "src/config/model/huggingface.hpp"
 #include "tests/io/fixtures.hpp"
 #include "tests/support/training.hpp"

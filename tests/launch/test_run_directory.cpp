@@ -2,6 +2,7 @@
 
 #include "src/version/build_facts.hpp"
 
+#include "io/checkpoint/checkpoint_directory.hpp"
 #include "src/launch/own_checkpoints.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 #include "tests/io/fixtures.hpp"

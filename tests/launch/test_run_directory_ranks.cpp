@@ -1,3 +1,4 @@
+#include "io/checkpoint/checkpoint_directory.hpp"
 #include "src/launch/run_directory.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 #include "tests/io/rank_fixtures.hpp"

@@ -2,6 +2,7 @@
 // Runs whose loss rises far above what it was, because of data or of a learning rate.
 #include <filesystem>
 
+#include "io/checkpoint/checkpoint_directory.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/support/training.hpp"
 

@@ -1,6 +1,8 @@
 // fp16: steps whose gradients overflow change nothing but the loss scale, on every rank alike.
 #include <cmath>
 
+#include "io/checkpoint/checkpoint_directory.hpp"
+#include "io/checkpoint/checkpoint_reader.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/support/training.hpp"
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <mutex>
 
+#include "io/checkpoint/checkpoint_directory.hpp"
 #include "tests/io/token_fixtures.hpp"
 #include "tests/support/matchers.hpp"
 #include "tests/support/training.hpp"

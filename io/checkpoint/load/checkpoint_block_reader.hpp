@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "io/checkpoint/checkpoint_reader.hpp"
 #include "io/checkpoint/load/checkpoint_blocks.hpp"
 #include "io/direct/block_file.hpp"
 

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
+#include "io/checkpoint/checkpoint_reader.hpp"
 #include "io/checkpoint/tensor_pieces.hpp"
 
 namespace triax {

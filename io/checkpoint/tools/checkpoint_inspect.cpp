@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "io/checkpoint/checkpoint_reader.hpp"
 #include "io/checkpoint/tensor_pieces.hpp"
 
 namespace triax {

@@ -8,8 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "io/checkpoint/checkpoint_reader.hpp"
 #include "io/checkpoint/load/checkpoint_block_reader.hpp"
 #include "io/checkpoint/load/checkpoint_loader.hpp"
+#include "io/checkpoint/load/loader_options.hpp"
 #include "io/checkpoint/load/node_memory.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/device/device.hpp"

@@ -7,6 +7,9 @@
 #include <semaphore>
 #include <thread>
 
+#include "io/checkpoint/checkpoint_directory.hpp"
+#include "io/checkpoint/checkpoint_reader.hpp"
+#include "io/checkpoint/checkpoint_writer.hpp"
 #include "io/checkpoint/tools/checkpoint_verify.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <random>
 
+#include "io/checkpoint/checkpoint_directory.hpp"
 #include "io/checkpoint/tools/checkpoint_diff.hpp"
 #include "io/checkpoint/tools/checkpoint_inspect.hpp"
 #include "io/checkpoint/tools/checkpoint_verify.hpp"

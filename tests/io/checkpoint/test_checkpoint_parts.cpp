@@ -2,6 +2,9 @@
 
 #include <numeric>
 
+#include "io/checkpoint/checkpoint_directory.hpp"
+#include "io/checkpoint/checkpoint_reader.hpp"
+#include "io/checkpoint/checkpoint_writer.hpp"
 #include "io/checkpoint/tools/checkpoint_verify.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 

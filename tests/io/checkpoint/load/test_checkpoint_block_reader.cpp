@@ -9,6 +9,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "io/checkpoint/checkpoint_directory.hpp"
+#include "io/checkpoint/checkpoint_reader.hpp"
 #include "kernels/base/device/device.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 #include "tests/io/refused.hpp"

@@ -4,8 +4,12 @@
 
 #include <numeric>
 
+#include "io/checkpoint/checkpoint_directory.hpp"
 #include "io/checkpoint/checkpoint_integrity.hpp"
+#include "io/checkpoint/checkpoint_reader.hpp"
+#include "io/checkpoint/checkpoint_writer.hpp"
 #include "io/checkpoint/load/checkpoint_blocks.hpp"
+#include "io/checkpoint/load/loader_options.hpp"
 #include "io/checkpoint/tools/checkpoint_verify.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "io/checkpoint/checkpoint_directory.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 
 namespace triax {

@@ -1,7 +1,10 @@
 #include <cerrno>
 #include <numeric>
 
+#include "io/checkpoint/checkpoint_directory.hpp"
 #include "io/checkpoint/checkpoint_integrity.hpp"
+#include "io/checkpoint/checkpoint_reader.hpp"
+#include "io/checkpoint/checkpoint_writer.hpp"
 #include "io/checkpoint/tools/checkpoint_diff.hpp"
 #include "io/checkpoint/tools/checkpoint_inspect.hpp"
 #include "io/checkpoint/tools/checkpoint_verify.hpp"

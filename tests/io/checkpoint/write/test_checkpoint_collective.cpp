@@ -7,6 +7,8 @@
 #include <numeric>
 #include <optional>
 
+#include "io/checkpoint/checkpoint_reader.hpp"
+#include "io/checkpoint/checkpoint_writer.hpp"
 #include "io/checkpoint/tools/checkpoint_verify.hpp"
 #include "io/checkpoint/write/segment_writer.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
