@@ -9,7 +9,6 @@
 #include <tuple>
 #include <utility>
 
-#include "io/checkpoint/checkpoint_directory.hpp"
 #include "io/checkpoint/checkpoint_parts.hpp"
 #include "io/files/durable.hpp"
 #include "io/files/numbered_name.hpp"

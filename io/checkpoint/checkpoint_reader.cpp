@@ -1,4 +1,5 @@
-// CheckpointReader: opens a published checkpoint.
+#include "io/checkpoint/checkpoint_reader.hpp"
+
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -6,7 +7,6 @@
 #include <utility>
 
 #include "io/checkpoint/checkpoint_parts.hpp"
-#include "io/checkpoint/checkpoint_reader.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {
