@@ -26,7 +26,7 @@ build_preset() {
   # What another configuration has compiled is not compiled again; the folder's own name does not matter, and precompiled
   # headers do no harm. Who has a launcher, or settings of ccache, keeps them. Not where the code is this processor's:
   # ccache would give it to another one, for which -march=native is the same text.
-  if [[ $preset != native && $preset != quickstart && $(uname -m) == x86_64 && -z ${CMAKE_CXX_COMPILER_LAUNCHER:-} ]] && command -v ccache >/dev/null; then
+  if [[ $preset != @(native|quickstart|clang) && $(uname -m) == x86_64 && -z ${CMAKE_CXX_COMPILER_LAUNCHER:-} ]] && command -v ccache >/dev/null; then
     export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_CUDA_COMPILER_LAUNCHER=ccache
     export CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1} CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros}
     export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$PWD}

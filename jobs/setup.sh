@@ -14,13 +14,15 @@ packages=(
 )
 # tests/slurm starts a cluster of its own; test.sh compiles most files for two configurations, and the cache only once.
 readonly test_packages=(slurm-wlm munge ccache)
+readonly gate_packages=(clang-tidy clang-15 libomp-15-dev)
 
 usage() {
   cat <<END
-Usage: jobs/setup.sh [--tests]
+Usage: jobs/setup.sh [--tests | --gates]
 Installs the packages that triax is built from, through apt, as root or with sudo:
   ${packages[*]}
 With --tests also what tests alone need, some of which are skipped without it: ${test_packages[*]}
+With --gates also what jobs/gates.sh needs: ${gate_packages[*]}
 TRIAX_NO_INSTALL=1: install nothing, build with what CMake finds (modules of a cluster, for example).
 END
 }
@@ -65,7 +67,10 @@ main() {
     usage
     return
   fi
-  if [[ ${1:-} == --tests ]]; then packages+=("${test_packages[@]}"); fi
+  case ${1:-} in
+    --tests) packages+=("${test_packages[@]}") ;;
+    --gates) packages+=("${test_packages[@]}" "${gate_packages[@]}") ;;
+  esac
   if [[ -n ${TRIAX_NO_INSTALL:-} ]]; then
     return
   fi
