@@ -129,6 +129,13 @@ void RunCheckpoints::judge(std::int64_t within, bool beyond) {
   prune();
 }
 
+void RunCheckpoints::tell_unproven() const {
+  if (unproven_ < 0 || beyond_ || spared_.empty()) return;
+  say([&] {
+    spdlog::info("{} stays too, until a loss has shown that {} is sound", spared_, path(unproven_));
+  });
+}
+
 void RunCheckpoints::resumed(const std::string& file, std::int64_t step) {
   std::error_code absent;
   const bool here = std::filesystem::equivalent(file, path(step), absent);

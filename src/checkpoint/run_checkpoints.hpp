@@ -51,6 +51,9 @@ class RunCheckpoints {
   /// has led to no loss within reason yet, and removes no older one that has. Where the last loss
   /// was `beyond` reason, a line names the file that stays for that.
   void judge(std::int64_t within, bool beyond);
+  /// At the end of a run: where the newest file has led to no loss yet, a line names the older one
+  /// that stays for that.
+  void tell_unproven() const;
   /// On rank 0: the run goes on from `file`, of `step` steps. Where that lies in its directory,
   /// older ones are removed once a loss has shown that it is sound.
   void resumed(const std::string& file, std::int64_t step);

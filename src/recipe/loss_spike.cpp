@@ -25,12 +25,17 @@ double LossSpikes::median_of_losses() {
   return *middle;
 }
 
+bool LossSpikes::within_reason(double loss) {
+  const double median = median_of_losses();
+  const bool far = loss > config_.factor * median && loss > median + least_excess;
+  return std::isfinite(loss) && (losses_.empty() || !far);
+}
+
 LossVerdict LossSpikes::count(std::int64_t step, double loss, bool used) {
   last_ = step;
   median_ = median_of_losses();
   const bool finite = std::isfinite(loss);
-  const bool far = loss > config_.factor * median_ && loss > median_ + least_excess;
-  const bool beyond = !finite || (!losses_.empty() && far);
+  const bool beyond = !within_reason(loss);
   beyond_ = beyond;
   const bool full = counted_ >= config_.window;
   if (finite && used) counted_ = std::min<std::int64_t>(counted_ + 1, config_.window);

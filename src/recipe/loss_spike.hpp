@@ -30,6 +30,8 @@ class LossSpikes {
 
   /// Called after each step; allocates nothing. `used`: the step changed the weights.
   LossVerdict count(std::int64_t step, double loss, bool used);
+  /// Whether a loss that is not counted, such as that of a validation, is within reason now.
+  bool within_reason(double loss);
   /// Last step whose loss was within reason; -1: none. A checkpoint of at most that many steps is
   /// known to be sound.
   std::int64_t within() const { return within_; }

@@ -7,6 +7,7 @@ namespace triax {
 void BadSteps::count(const StepMetrics& metrics, const LossScaler& scaler) {
   const bool bad = metrics.skipped && (!scaler.dynamic() || !std::isfinite(metrics.loss));
   in_a_row_ = bad ? in_a_row_ + 1 : 0;
+  finite_losses_ = bad ? finite_losses_ + (std::isfinite(metrics.loss) ? 1 : 0) : 0;
   if (!bad) before_ = scaler;
 }
 

@@ -19,6 +19,8 @@ class BadSteps {
   void count(const StepMetrics& metrics, const LossScaler& scaler);
   /// Bad steps in a row, up to now.
   std::int64_t in_a_row() const { return in_a_row_; }
+  /// Whether there are bad steps in a row, and none of them had a finite loss.
+  bool losses_not_finite() const { return in_a_row_ > 0 && finite_losses_ == 0; }
   /// Loss scaler before these bad steps.
   const LossScaler& scaler_before() const { return before_; }
   /// Error that ends a run after `steps_done` steps. `unsaved`: why there is no checkpoint; empty
@@ -32,6 +34,7 @@ class BadSteps {
 
  private:
   std::int64_t in_a_row_ = 0;
+  std::int64_t finite_losses_ = 0;  // of bad steps in a row
   LossScaler before_;
 };
 

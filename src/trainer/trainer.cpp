@@ -90,6 +90,7 @@ RunEnd Trainer::run(RunRequests::Clock::time_point started) {
     step = make_step(step, end);
   const std::chrono::duration<double> seconds = Clock::now() - begin;
   checkpoints_.finish();
+  checkpoints_.tell_unproven();
   checkpoints_.give_back_memory();
   if (leader()) record_->pause();
   report_messages(grid_, seconds.count());
@@ -110,7 +111,7 @@ void Trainer::open_outputs(const std::vector<std::string>& hosts,
   requests_.leave_at(announced_leaving_time(config_.run, started));  // rank 0's clock is the job's
   announce({job_, grid_, rank_.plan, start_, rank_.train_reader,
             evaluator_ ? evaluator_->samples() : 0, rank_.optimizer, rank_.store});
-  set_later_aside();
+  set_aside_after(start_.step);
   if (!start_.resumed_from.empty()) checkpoints_.resumed(start_.resumed_from, start_.step);
   if (losses_.within() + 1 < start_.step)
     spdlog::warn(
@@ -126,12 +127,12 @@ void Trainer::open_outputs(const std::vector<std::string>& hosts,
 
 // Later checkpoints belong to a course of training that this run leaves, as do later lines of
 // metrics.jsonl.
-void Trainer::set_later_aside() const {
+void Trainer::set_aside_after(std::int64_t step) const {
   if (!owns_checkpoints(config_)) return;
-  for (const std::string& other : set_aside_later(config_.checkpoint.directory, start_.step))
+  for (const std::string& other : set_aside_later(config_.checkpoint.directory, step))
     spdlog::warn(
-        "{} is after more than the {} steps that this run goes on from: set aside, as *.superseded",
-        other, start_.step);
+        "{} is of more steps than {}, from which training goes on: renamed to *.superseded", other,
+        step);
 }
 
 void Trainer::write_line(const StepMetrics& metrics) {
@@ -172,8 +173,6 @@ RunEnd Trainer::after_step(std::int64_t step, const Due& due) {
   if (due.last) check_end(done);
   const bool file =
       (due.last && config_.checkpoint.at_end) || (due.interval && bad_steps_.in_a_row() == 0);
-  // No step follows the last checkpoint, so the loss before it decides whether it is sound.
-  if (due.last && !losses_.beyond()) checkpoints_.judge(done, false);
   std::string unsaved;
   if (due.asked)
     unsaved = save_asked(done, due.stop || due.last);

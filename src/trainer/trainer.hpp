@@ -81,7 +81,7 @@ class Trainer {
   RunEnd stop_behind_rollback();
   Error too_many_rollbacks(const StepMetrics& metrics) const;
   void record_rollback(const RollbackMetrics& rollback);
-  void set_later_aside() const;
+  void set_aside_after(std::int64_t step) const;
   /// What is to be done after a step, once it is finished.
   struct Due {
     bool evaluation = false, last = false;
@@ -109,6 +109,7 @@ class Trainer {
   void report_skipped(const StepMetrics& metrics, const RunningStep& running);
   [[noreturn]] void stop_after_bad_steps(std::int64_t steps_done);
   std::string save_at_failure(std::int64_t steps_done);
+  std::string leave_ruined(std::int64_t step);
   void export_weights(const std::string& checkpoint);  // empty: from memory
   bool leader() const { return grid_.rank() == 0; }
 

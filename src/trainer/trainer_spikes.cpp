@@ -130,7 +130,7 @@ void Trainer::record_rollback(const RollbackMetrics& rollback) {
       rollback.checkpoint, rollback.step, config_.run.steps, rollback.number,
       config_.run.loss_spike.max_rollbacks, rollback.sample - rollback.samples_skipped,
       rollback.sample - 1);
-  set_later_aside();
+  set_aside_after(rollback.step);
   record_->sync();
   record_.emplace(config_, rollback.step);
   record_->rollback(rollback);

@@ -41,7 +41,7 @@ TEST(CommandLine, WhatNeedsNoRanksDoesNotStartMpi) {
 
 TEST(CommandLine, WhatIsMissingOrTooMuchIsNamed) {
   expect_usage_error(
-      "", "triax needs a command (train, config, generate, checkpoint). See triax --help");
+      "", "triax needs a command (train, config, generate, checkpoint, doctor). See triax --help");
   expect_usage_error("checkpoint",
                      "triax checkpoint needs a command (list, inspect, verify, diff, export, "
                      "import). See triax checkpoint "

@@ -184,7 +184,7 @@ TEST_F(SignalledRun, ABatchJobGoesOnFromItsOwnCheckpointWhereverItBegan) {
     // Another job begins as it says.
     const Outcome other =
         outcome_of("env TRIAX_JOB_ID=8 " + train(run, resume + " --set run.steps=4"));
-    EXPECT_THAT(other.text, HasSubstr("set aside, as *.superseded")) << other.status;
+    EXPECT_THAT(other.text, HasSubstr("renamed to *.superseded")) << other.status;
   }
 }
 

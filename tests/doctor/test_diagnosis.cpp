@@ -115,7 +115,7 @@ TEST(Findings, KnowLimitsOfMemoryAndFiles) {
   ranks[1].shared_memory = 64.0 * 1024 * 1024;
   ranks[1].open_files = 256;
   EXPECT_THAT(findings(ranks),
-              ElementsAre(problem("a process may hold 95.4 MiB (rank 0)"), note("/dev/shm has 64"),
+              ElementsAre(problem("a process may hold 95.37 MiB (rank 0)"), note("/dev/shm has 64"),
                           note("at most 256 open files (rank 1)")));
 }
 

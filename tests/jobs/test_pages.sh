@@ -70,13 +70,11 @@ check_commands() {
       grep -q -- "$option" help.txt || fail "$1: no option $option as in '$line'"
     done
     commands=$((commands + 1))
-  done < <(grep -oE '(^ +(\$ )?([^#`]* )?|`)triax (train|config|generate|checkpoint|COMMAND)[^#`|>;]*' "$1" | grep -oE 'triax [a-z][^\\]*')
+  done < <(grep -oE '(^ +(\$ )?([^#`]* )?|`)triax (train|config|generate|checkpoint|doctor|COMMAND)[^#`|>;]*' "$1" | grep -oE 'triax [a-z][^\\]*')
 }
 
-# Folders of sources are those of README's source map: they are looked for once the tree has that form.
 check_files() {
-  local file roots='jobs|tests|benchmarks'
-  [[ ! -d $source/src/trainer ]] || roots+='|src|io|kernels'
+  local file roots='jobs|tests|benchmarks|src|io|kernels'
   while IFS= read -r file; do
     [[ -e $source/$file ]] || compgen -G "$source/$file*" >/dev/null || fail "$1: there is no $file"
   done < <(grep -oP "(?<![/\\w.])($roots)/[A-Za-z0-9_/.-]*[A-Za-z0-9_]" "$1" | grep -v NAME | sort -u)
