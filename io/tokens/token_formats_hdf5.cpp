@@ -1,4 +1,7 @@
 // Tokens of an HDF5 dataset, read by hyperslabs.
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -65,6 +68,17 @@ std::string only_tokens(const hdf5::File& file, const std::string& path) {
   std::vector<std::string> flat;
   for (const std::string& name : integers)
     if (is_flat(file, name)) flat.push_back(name);
+  // Padded corpora have rows of tokens beside their lengths: no guess.
+  const bool rows =
+      std::ranges::any_of(integers, [&](const std::string& name) { return file.rank(name) > 1; });
+  if (flat.size() == 1 && rows)
+    throw Error(
+        path + " has several datasets of integers",
+        fmt::format("none is named \"tokens\": {}", fmt::join(integers, ", ")),
+        fmt::format(
+            "Give the dataset of token ids the name, as a link say: python3 -c \"import h5py; "
+            "h5py.File('{}', 'a')['tokens'] = h5py.SoftLink('{}')\"",
+            path, flat.front()));
   if (flat.size() == 1) return flat.front();
   if (flat.empty() && integers.size() == 1 && file.rank(integers.front()) > 1)
     not_flat(file, path, integers.front());

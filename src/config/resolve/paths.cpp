@@ -101,7 +101,14 @@ Names files_of(Settings& settings, const std::string& key, const std::string& pa
     return !problem.empty();
   };
   const FoundInput named = find_input(pattern, naming_file);
-  if (!named.path.empty()) return refused(named.path) ? Names{} : Names{pattern_of(named.path)};
+  // A file of the pattern's own name does not hide what the pattern matches.
+  const Names matches = is_pattern(pattern) ? matches_of(pattern, naming_file).files : Names{};
+  if (!named.path.empty() && matches.empty())
+    return refused(named.path) ? Names{} : Names{pattern_of(named.path)};
+  if (!named.path.empty() && std::ranges::find(matches, named.path) == matches.end())
+    settings.warn(key, fmt::format("{} is the name of a file too, which it does not match: it is "
+                                   "left out. Write {} for that file",
+                                   pattern, pattern_of(named.path)));
   if (const auto index = find_input(pattern + ".idx", naming_file).path; !index.empty())
     return {pattern_of(fs::path(index).replace_extension(".bin").string())};
   if (pattern.find("**") != std::string::npos) {

@@ -114,6 +114,9 @@ class Builder final : public nlohmann::json_sax<json> {
     const auto column = newline == std::string::npos ? before.size() + 1 : before.size() - newline;
     const auto place = fmt::format("at line {}, column {}", line, column);
     const auto origin = Origin{file_, static_cast<int>(line)}.text();
+    if (text_.starts_with("version https://git-lfs"))
+      throw UsageError(file_ + " is a pointer of git-lfs, not the file itself", {},
+                       "Fetch the file: git lfs pull");
     constexpr int number_overflow = 406;  // of nlohmann's exceptions
     if (e.id == number_overflow)
       throw UsageError(fmt::format("{}: the number {}{} {} is too large", origin,

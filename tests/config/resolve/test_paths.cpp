@@ -68,6 +68,15 @@ TEST_F(Paths, APatternThatMatchesAPairHasItOnce) {
   EXPECT_THAT(train("\"c/*.idx\""), ElementsAre(path("c/a.idx"), path("c/alone.idx")));
 }
 
+// As "> d/*.bin" in a shell leaves one.
+TEST_F(Paths, AFileOfThePatternsNameHidesNoOther) {
+  for (const auto* name : {"d/a.bin", "d/*.bin", "d/c[1].txt", "d/c1.txt", "e/only[1].txt"})
+    write(name, "x");
+  EXPECT_THAT(train("\"d/*.bin\""), ElementsAre(path("d/*.bin"), path("d/a.bin")));
+  EXPECT_THAT(train("\"d/c[1].txt\""), ElementsAre(path("d/c1.txt")));
+  EXPECT_THAT(train("\"e/only[1].txt\""), ElementsAre(path("e/only[1].txt")));
+}
+
 TEST_F(Paths, FilesThatAreThereTwiceAreWarnedOf) {
   for (const auto* name : {"c/a.bin", "c/a.idx", "c/b.bin"}) write(name, "x");
   std::filesystem::create_symlink(path("c/b.bin"), path("link.bin"));

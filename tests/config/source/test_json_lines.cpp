@@ -41,6 +41,11 @@ TEST(JsonLines, RemembersTheLineOfEveryKey) {
   EXPECT_TRUE(errors.empty());
 }
 
+TEST(JsonLines, SaysThatAPointerOfGitLfsIsOne) {
+  EXPECT_EQ(failure("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 7\n"),
+            "f.json is a pointer of git-lfs, not the file itself. Fetch the file: git lfs pull");
+}
+
 // DeepSpeed reads its own files so.
 TEST(JsonLines, CommentsAndLastCommasOfHjsonAreTaken) {
   ErrorList errors;

@@ -34,10 +34,23 @@ TEST(Hdf5Tokens, OfTheOnlyIntegerDataset) {
   {
     hdf5::File file(dir.path("a.h5"), hdf5::File::Mode::create);
     add(file, "/group/ids", DType::i64, {3}, {1, 2, 3});
-    add(file, "/matrix", DType::i32, {1, 1}, {5});
+    add(file, "/count", DType::i32, {}, {3});
     add(file, "/weights", DType::f32, {1}, {5});
   }
   expect_every_range(*open_tokens(dir.path("a.h5")), {1, 2, 3});
+}
+
+// As padded corpora have them: rows of tokens, and their lengths.
+TEST(Hdf5Tokens, AreNotGuessedBesideRowsOfIntegers) {
+  const TempDirectory dir;
+  {
+    hdf5::File file(dir.path("a.h5"), hdf5::File::Mode::create);
+    add(file, "/input_ids", DType::i32, {2, 2}, {1, 2, 3, 4});
+    add(file, "/lengths", DType::i32, {2}, {2, 1});
+  }
+  EXPECT_THAT(error_of([&] { open_tokens(dir.path("a.h5")); }),
+              AllOf(HasSubstr("several datasets of integers"), HasSubstr("/input_ids, /lengths"),
+                    HasSubstr("SoftLink")));
 }
 
 // Opening the dataset for each sample would lose its chunk cache.
