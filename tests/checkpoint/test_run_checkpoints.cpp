@@ -191,8 +191,7 @@ TEST(RunCheckpoints, OneOfWeightsWithoutAFiniteLossRemovesNoOther) {
   const auto job = diverging_job(directory.path("run"), text, 1e20, 1);
   EXPECT_THAT(error_of([&] { train_to_the_end(job); }), testing::HasSubstr("not finite"));
   MPI_Barrier(MPI_COMM_WORLD);
-  EXPECT_THAT(checkpoint_names(directory.path("run")),
-              ElementsAre("step-000008.h5"));
+  EXPECT_THAT(checkpoint_names(directory.path("run")), ElementsAre("step-000008.h5"));
 }
 
 // Its loss comes behind it: until then it is one that may be ruined.
