@@ -8,7 +8,8 @@ namespace {
 std::string compose(const std::string& problem, const std::string& why, const std::string& remedy) {
   std::string text = problem;
   if (!why.empty()) text += " (" + why + ")";
-  // Whatever was opened last: nothing is wrong with it.
+  // EMFILE is a limit of the process, not a fault of the file opened last: its remedy replaces
+  // `remedy`.
   if (why.find(std::strerror(EMFILE)) != why.npos && why.find(std::strerror(ENFILE)) == why.npos)
     return text + ". Raise the limit on open files (ulimit -n)";
   if (!remedy.empty()) text += ". " + remedy;

@@ -1,9 +1,9 @@
 #pragma once
-// The 16-bit floating-point numbers as C++ types: storage alone, all arithmetic is in float32. From
-// float32 they round to nearest, ties to even; NaN stays NaN, and what is too large becomes
-// infinite. The conversions are free of branches, so that the compiler turns loops over them into
-// vector code: put `#pragma omp simd` before the loop, and assign floats to the elements (`to[i] =
-// x * y`), since a temporary Bf16 or F16 in its body keeps GCC 12 from it.
+// The 16-bit floating-point numbers as C++ types. They only store: all arithmetic is in float32.
+// Conversion from float32 rounds to nearest, ties to even; NaN stays NaN, and a value that is too
+// large becomes infinite. The conversions have no branches, so that the compiler vectorises loops
+// over them: put `#pragma omp simd` before the loop, and assign floats to the elements (`to[i] = x
+// * y`), since a temporary Bf16 or F16 in the body keeps GCC 12 from vectorising it.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -37,8 +37,8 @@ struct Bf16 {
 };
 
 /// IEEE 754 half precision: 5 bits of exponent, 10 of fraction, with subnormals. The conversions
-/// are those of Maratyszcza's FP16 library, in arithmetic of float32 that rounds where half
-/// precision does.
+/// are those of Maratyszcza's FP16 library: float32 arithmetic that rounds at half precision's last
+/// place.
 struct F16 {
   std::uint16_t bits;
 
@@ -58,7 +58,8 @@ struct F16 {
     const std::uint32_t word = std::uint32_t{bits} << 16U;
     const std::uint32_t sign = word & 0x80000000U;
     const std::uint32_t twice = word + word;  // exponent and fraction in the top 15 bits
-    // The exponent moved so that that of infinity and NaN becomes float32's, and scaled back.
+    // Moves the exponent so that half precision's infinity and NaN become float32's, and scales
+    // back.
     const float normal = std::bit_cast<float>((twice >> 4U) + (0xe0U << 23U)) * 0x1p-112F;
     const float subnormal = std::bit_cast<float>((twice >> 17U) | (126U << 23U)) - 0.5F;
     const float magnitude = twice < (1U << 27U) ? subnormal : normal;
@@ -71,7 +72,7 @@ struct F16 {
     const std::uint32_t twice = word + word;
     const float magnitude = std::bit_cast<float>(word & 0x7fffffffU);
     const float scaled = magnitude * 0x1p+112F * 0x1p-110F;  // infinite where half precision is
-    // A number added whose last bit has the weight of the result's last bit: the addition rounds.
+    // The last place of the addend has the weight of the result's last place: the addition rounds.
     const std::uint32_t exponent = std::max(twice & 0xff000000U, 0x71000000U);
     const float sum = std::bit_cast<float>((exponent >> 1U) + 0x07800000U) + scaled;
     const std::uint32_t sum_bits = std::bit_cast<std::uint32_t>(sum);

@@ -1,7 +1,7 @@
 #pragma once
-// The two 8-bit floating-point formats (Micikevicius et al. 2022): storage alone, as float16.hpp.
-// From float32 they round to nearest, ties to even; what is too large becomes the largest finite
-// number, and NaN stays NaN.
+// The two 8-bit floating-point formats (Micikevicius et al. 2022). They only store, as in
+// float16.hpp. Conversion from float32 rounds to nearest, ties to even; a value that is too large
+// becomes the largest finite number, and NaN stays NaN.
 #include <bit>
 #include <cstdint>
 #include <limits>
@@ -15,11 +15,11 @@ enum class Float8 : std::uint8_t {
 
 inline constexpr std::uint32_t float8_nan = 0x7f;  // in both formats
 
-/// What tells the formats apart.
+/// Parameters of a format.
 struct Float8Format {
   int fraction_bits;
   int least_exponent;    // of normal numbers
-  int largest_exponent;  // of numbers: the largest is 1.75 times 2 to it
+  int largest_exponent;  // largest number: 1.75 * 2^largest_exponent
 
   constexpr float largest() const {
     return std::bit_cast<float>(static_cast<std::uint32_t>(largest_exponent + 127) << 23U) * 1.75F;
@@ -34,7 +34,7 @@ constexpr bool is_finite_bits(std::uint32_t bits) {
   return (bits & 0x7f800000U) != 0x7f800000U;
 }
 
-/// A float between the numbers of a format: steps of the last place from zero, and their size.
+/// A float rounded to a format: `count` steps of one last place each, `size` the size of a step.
 struct Float8Steps {
   std::uint32_t count;
   std::uint32_t size;  // biased exponent of float32
@@ -45,7 +45,7 @@ struct Float8Steps {
     const std::uint32_t bits = value > largest ? std::bit_cast<std::uint32_t>(largest) : magnitude;
     const auto least = static_cast<std::uint32_t>(format.least_exponent + 127);
     const std::uint32_t exponent = bits >> 23U > least ? bits >> 23U : least;
-    // Beside a number whose last place is a step, float32 itself rounds to whole steps.
+    // float32 itself rounds to whole steps when a number is added whose last place is one step.
     const std::uint32_t beside = (exponent + 23U - static_cast<std::uint32_t>(format.fraction_bits))
                                  << 23U;
     const float sum = std::bit_cast<float>(beside) + std::bit_cast<float>(bits);
@@ -64,7 +64,7 @@ constexpr float round_to(Float8Format format, float value) {
   return value == value ? rounded : value;
 }
 
-/// Its code: sign, exponent and fraction.
+/// Code of `value` in the format: sign, exponent and fraction.
 constexpr std::uint8_t encode(Float8Format format, float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const Float8Steps steps(format, bits & 0x7fffffffU);
@@ -75,7 +75,7 @@ constexpr std::uint8_t encode(Float8Format format, float value) {
   return static_cast<std::uint8_t>(sign | (value == value ? code : float8_nan));
 }
 
-/// The number of a code.
+/// Value of a code.
 constexpr float decode(Float8 name, std::uint8_t code) {
   const Float8Format format = format_of(name);
   const auto fraction_bits = static_cast<std::uint32_t>(format.fraction_bits);
@@ -95,16 +95,16 @@ constexpr float decode(Float8 name, std::uint8_t code) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | sign);
 }
 
-/// The power of two that takes numbers of at most `largest` (the bits of a float32 without its
-/// sign) as far up in the format as they fit. A power of two changes no digit, only what is small
-/// enough to lose some. 1 for zeros; NaN where something is not finite, so that all becomes NaN.
+/// The power of two that scales numbers of at most `largest` (float32 bits without the sign) as far
+/// up in the format as they fit. It changes no digits; only numbers too small for the format lose
+/// some. 1 if `largest` is 0; NaN if it is not finite, so that all results become NaN.
 constexpr float scale_for(Float8Format format, std::uint32_t largest) {
   constexpr int most =
       100;  // numbers of the format over it are normal ones of float32 and bfloat16
   if (largest == 0) return 1.0F;
   if (!is_finite_bits(largest)) return std::numeric_limits<float>::quiet_NaN();
   const int exponent = static_cast<int>(largest >> 23U) - 127;
-  const int above = (largest & 0x7fffffU) > 0x600000U ? 1 : 0;  // 1.75 does not hold it
+  const int above = (largest & 0x7fffffU) > 0x600000U ? 1 : 0;  // more than 1.75 * 2^exponent
   const int power = format.largest_exponent - exponent - above;
   return std::bit_cast<float>(static_cast<std::uint32_t>((power < most ? power : most) + 127)
                               << 23U);

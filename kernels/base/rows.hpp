@@ -1,10 +1,10 @@
 #pragma once
-// How kernels read their tensors: checked once, then plain pointers.
+// Access of kernels to their tensors: checked once, then plain pointers.
 #include "kernels/base/tensor.hpp"
 
 namespace triax {
 
-/// A matrix with unit column stride, which may be a column slice of a wider one.
+/// A matrix with unit column stride; it may be a column slice of a wider one.
 template <class T>
 struct Rows {
   T* data = nullptr;
@@ -15,7 +15,7 @@ struct Rows {
   constexpr T* operator[](std::int64_t row) const { return data + row * stride; }
 };
 
-/// The rows of a (N, E) tensor of T; an internal error names the tensor when it is none.
+/// The rows of a (N, E) tensor of T. An internal error names the tensor if it is not such a matrix.
 template <class T = float>
 Rows<T> rows_of(const Tensor& tensor, const char* name) {
   check(tensor.rank() == 2 && (tensor.stride(1) == 1 || tensor.size(1) <= 1),
@@ -23,7 +23,7 @@ Rows<T> rows_of(const Tensor& tensor, const char* name) {
   return {tensor.as<T>(), tensor.size(0), tensor.size(1), tensor.stride(0)};
 }
 
-/// The same, and the matrix must have the shape and type of `like`.
+/// The rows of a tensor that must have the shape and type of `like`.
 template <class T>
 Rows<T> rows_like(const Tensor& tensor, const Rows<T>& like, const char* name) {
   const Rows<T> rows = rows_of<T>(tensor, name);

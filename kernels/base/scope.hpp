@@ -1,9 +1,9 @@
 #pragma once
-// What is told of a scope's begin and end.
+// A guard that calls two member functions of an object, at the begin and end of a scope.
 
 namespace triax {
 
-/// Calls `begin` of an object, and `end` when it goes; neither where there is no object (null).
+/// Calls `begin` of an object now and `end` at the end of the scope; neither if the object is null.
 template <auto begin, auto end>
 class Scope;
 

@@ -82,14 +82,13 @@ class Tensor {
 
   /// Elements [begin, begin + count) of dimension `dim`.
   Tensor slice(int dim, std::int64_t begin, std::int64_t count) const;
-  /// The two last dimensions swapped, without moving data.
+  /// View with the last two dimensions swapped; moves no data.
   Tensor transposed() const;
-  /// The same elements in another shape; the view must be contiguous.
+  /// View of the same elements in another shape; this view must be contiguous.
   Tensor reshape(const Shape& shape) const;
-  /// One dimension: all elements in a row; the view must be contiguous.
+  /// View of all elements as one dimension; this view must be contiguous.
   Tensor flat() const { return reshape({elements()}); }
-  /// A view with explicit strides (in elements) from this view's first element: the caller vouches
-  /// for it.
+  /// View with explicit strides (in elements) from this view's first element. Nothing is checked.
   Tensor restrided(const Shape& shape, const Shape& stride) const;
 
  private:

@@ -1,12 +1,13 @@
 #pragma once
-// From the element type of a tensor to a C++ type: kernels are written once for all types.
+// Dispatch from a tensor's element type to a C++ type, so that a kernel is written once for all
+// types.
 #include <type_traits>
 
 #include "kernels/base/tensor.hpp"
 
 namespace triax {
 
-/// Stands for T as an argument.
+/// A type as a function argument.
 template <class T>
 struct Type {
   using type = T;
@@ -26,8 +27,8 @@ decltype(auto) with_type(DType dtype, const Body& body) {
   return body(Type<float>{});
 }
 
-/// body(Type<T>{}, Type<G>{}) for an operation on T whose sums are kept in G, which is float or T.
-/// An internal error for any other pair.
+/// body(Type<T>{}, Type<G>{}) for an operation on T that sums in G; G is float or T. An internal
+/// error for any other pair.
 template <class Body>
 decltype(auto) with_types(DType dtype, DType sums, const Body& body) {
   check(sums == DType::f32 || sums == dtype, "sums of {} kept in {}, which must be f32 or the same",

@@ -1,6 +1,7 @@
 #pragma once
-// Bump allocation inside one block of memory. The same code that carves a block also measures it:
-// an Arena without memory hands out null views and counts, so a size is written in one place only.
+// Bump allocation with mark and rewind inside one piece of memory. The code that carves the memory
+// also measures it: an Arena without memory returns null views and counts, so each size is written
+// once.
 #include <cstddef>
 #include <string_view>
 
@@ -16,7 +17,7 @@ class Arena {
   Arena(void* memory, std::size_t bytes, MemorySpace space = MemorySpace::host);
   explicit Arena(const Buffer& buffer) : Arena(buffer.data(), buffer.bytes(), buffer.space()) {}
 
-  /// A row-major view of fresh memory (64-byte aligned, not cleared). `name` says what it is for.
+  /// A row-major view of fresh memory (64-byte aligned, not cleared). `name` appears in errors.
   Tensor take(std::string_view name, DType dtype, const Shape& shape);
 
   using Mark = std::size_t;
@@ -38,7 +39,7 @@ class Arena {
   std::size_t high_water_ = 0;
 };
 
-/// Rewinds the arena to where it stood when the scope ends.
+/// Rewinds the arena to its mark at the end of the scope.
 class ArenaScope {
  public:
   explicit ArenaScope(Arena& arena) : arena_(arena), mark_(arena.mark()) {}

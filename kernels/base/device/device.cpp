@@ -61,16 +61,16 @@ void Stream::attach_thread() const {
 
 namespace {
 constexpr std::size_t cache_line = 64;
-constexpr std::size_t page = 4096;  // what direct disk I/O asks for
+constexpr std::size_t page = 4096;  // direct disk I/O requires this alignment
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 
 std::size_t alignment_of(std::size_t bytes) {
   return bytes >= huge_page ? huge_page : bytes >= page ? page : cache_line;
 }
 
-// From the system itself, so that it comes in huge pages where the system has them: malloc may give
-// out again what it had before, in small pages from all over the machine, which stay small, and a
-// disk fills those at half the speed. Null where there is no memory.
+// Maps memory afresh, so that it comes in huge pages where the system has them. malloc may reuse
+// memory in small pages scattered over the machine; those stay small, and a disk fills them at half
+// the speed. Null if there is no memory.
 void* map_for_huge_pages(std::size_t bytes) {
   void* mapped =
       mmap(nullptr, bytes + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -125,7 +125,7 @@ Buffer Buffer::unwritten(std::size_t bytes) {
   return buffer;
 }
 
-// Whole pages, for it is pages that are locked: two buffers may not share one.
+// The memory takes whole pages: pages are what is locked, so two buffers may not share one.
 Buffer Buffer::pinned(std::size_t bytes) {
   if (bytes == 0 || device_count() == 0) return Buffer(bytes);
   const std::size_t taken = std::max(bytes, page);

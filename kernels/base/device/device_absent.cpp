@@ -1,4 +1,4 @@
-// The device of a build without CUDA: there is none.
+// The device backend of a build without CUDA: no GPUs.
 #include "kernels/base/check.hpp"
 #include "kernels/base/device/device_backend.hpp"
 

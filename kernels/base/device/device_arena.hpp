@@ -1,6 +1,6 @@
 #pragma once
-// All memory of a run on a device as one piece, taken once: cut into parts in the order and of the
-// sizes that a plan lists, so that what was planned is what is there.
+// All device memory of a training run as one allocation, cut into named regions in the order and
+// sizes of the memory plan, so that the memory in use is exactly the memory planned.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,32 +10,33 @@
 
 namespace triax {
 
-/// A part of the piece: what is taken under one name, in one or several pieces.
+/// One named region of the arena; pieces are taken from it one after another.
 struct ArenaPart {
   std::string name;
   std::int64_t bytes = 0;
 };
 
+/// The allocation. Its pieces are views and live as long as it does.
 class DeviceArena {
  public:
-  /// What pieces begin at a multiple of: as the device's own allocations do, and as its libraries
-  /// like it.
+  /// Alignment of pieces in bytes: that of the device's own allocations, which its libraries
+  /// expect.
   static constexpr std::int64_t alignment = 256;
-  /// Bytes that a piece takes of its part.
+  /// Bytes that a piece occupies in its region.
   static constexpr std::int64_t footprint(std::int64_t bytes) {
     return (bytes + alignment - 1) / alignment * alignment;
   }
 
-  /// Takes the sum of `parts`, each rounded up to the alignment. An Error that lists the parts
-  /// where the device has no room for them.
+  /// Allocates the sum of `parts`, each rounded up to the alignment. An Error lists the regions if
+  /// the device does not have enough memory.
   explicit DeviceArena(const std::vector<ArenaPart>& parts);
   DeviceArena(const DeviceArena&) = delete;  // views point into it
   DeviceArena& operator=(const DeviceArena&) = delete;
 
-  /// The next `bytes` of a part, zeroed: (bytes) u8, null where that is 0. An Error that names the
-  /// part where it has less left, or is not in the list.
+  /// The next `bytes` of a region, zeroed, as (bytes) u8; null if `bytes` is 0. An Error names the
+  /// region if it has too little left or is not in the list.
   Tensor take(std::string_view part, std::int64_t bytes);
-  /// An Error that names the first part that was not taken whole.
+  /// An Error names the first region that was not taken completely.
   void check_full() const;
   std::int64_t bytes() const { return static_cast<std::int64_t>(memory_.bytes()); }
 
@@ -48,7 +49,7 @@ class DeviceArena {
   Buffer memory_;
 };
 
-/// Memory of a part of a run: a piece of an arena, which outlives it, or a Buffer of its own.
+/// A piece of memory: either a view into an arena, which must outlive it, or a Buffer of its own.
 class Memory {
  public:
   Memory() = default;
@@ -72,12 +73,12 @@ class Memory {
   MemorySpace space_ = MemorySpace::host;
 };
 
-/// Where a part of a run takes its memory from: an arena of that space, or (null) each piece by
-/// itself.
+/// Where a component takes its memory: from `arena` if that is not null, otherwise one Buffer per
+/// piece.
 struct MemorySource {
   MemorySource(MemorySpace where = MemorySpace::host, DeviceArena* of = nullptr)
       : space(where), arena(of) {}
-  /// Of the host, through which data come from and go to memory of `space` (Buffer::beside).
+  /// Host memory to stage data for `space` (Buffer::beside).
   static MemorySource beside(MemorySpace space) {
     MemorySource source;
     source.pinned = space == MemorySpace::device;
@@ -85,8 +86,8 @@ struct MemorySource {
   }
   MemorySpace space;
   DeviceArena* arena;
-  bool pinned = false;  // of the host, where there is a device
-  /// Zeroed.
+  bool pinned = false;  // host memory, in a run on a device
+  /// A zeroed piece of region `part`.
   Memory take(std::string_view part, std::size_t bytes) const;
 };
 

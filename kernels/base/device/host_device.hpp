@@ -1,6 +1,6 @@
 #pragma once
-// Words for code that is compiled for the host and, in a build with CUDA, for a device too. What is
-// constexpr needs none of them: nvcc takes it for both (--expt-relaxed-constexpr).
+// Macros for code that is compiled for the host and, with CUDA, also for a device. constexpr
+// functions need no macro: nvcc compiles them for both (--expt-relaxed-constexpr).
 
 #ifdef __CUDACC__
 #define TRIAX_HOST_DEVICE __host__ __device__
@@ -8,8 +8,9 @@
 #define TRIAX_HOST_DEVICE
 #endif
 
-// Before a loop over a constant number of elements. nvcc compiles a file more than once: for each
-// architecture, and for the host, where nothing that it unrolls is run.
+// Unrolls the next loop, over a constant number of elements. nvcc compiles a file once per
+// architecture and once for the host; the host's version of a kernel never runs, so it is not
+// unrolled.
 #if defined(__CUDA_ARCH__)
 #define TRIAX_UNROLL _Pragma("unroll")
 #elif defined(__CUDACC__)

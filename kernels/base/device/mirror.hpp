@@ -1,23 +1,22 @@
 #pragma once
-// A little memory that both the host and the kernels of a stream use: one piece where they share
-// their space, else a pinned one and its copy on the device.
+// Small memory that both the host and a stream's kernels access: one piece if they share a memory
+// space, else a pinned piece and its copy on the device.
 #include "kernels/base/device/device_arena.hpp"
 
 namespace triax {
 
 class Mirror {
  public:
-  /// Zeroed; `there` is from `source`, of its part `part`.
+  /// Zeroed. The device's copy comes from region `part` of `source`.
   Mirror(const MemorySource& source, std::size_t bytes, std::string_view part = {})
       : here_(Buffer::beside(source.space, bytes)),
         there_(source.space == MemorySpace::host ? Memory() : source.take(part, bytes)) {}
 
   const Memory& here() const { return here_; }
   const Memory& there() const { return there_.bytes() > 0 ? there_ : here_; }
-  /// `there` becomes what `here` is. The host leaves `here` as it is until that is done.
+  /// Copies `here` to `there`. The host must not change `here` until the copy is complete.
   void push(const Stream& stream) const { copy(stream, all(there()), all(here_)); }
-  /// `here` becomes what `there` is behind all work that `stream` has now; the caller waits for
-  /// that.
+  /// Copies `there` to `here` after all work that `stream` has now, and waits for it.
   void pull(const Stream& stream) const {
     copy(stream, all(here_), all(there()));
     stream.synchronize();

@@ -1,5 +1,5 @@
 #pragma once
-// Runs actions one after another and keeps the first failure.
+// Keeps the first of several failures, so that later actions still run.
 #include <exception>
 #include <utility>
 
@@ -7,7 +7,7 @@ namespace triax {
 
 class FirstFailure {
  public:
-  /// Keeps what `action` throws, where nothing failed before.
+  /// Runs `action` and keeps its exception if nothing failed before.
   template <class Action>
   void of(Action&& action) noexcept {
     try {
@@ -20,7 +20,7 @@ class FirstFailure {
     if (!first_) first_ = std::move(failure);
   }
   bool met() const { return first_ != nullptr; }
-  /// Null where nothing failed.
+  /// Null if nothing failed.
   const std::exception_ptr& first() const { return first_; }
   void rethrow() const {
     if (first_) std::rethrow_exception(first_);

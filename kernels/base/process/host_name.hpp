@@ -1,10 +1,9 @@
 #pragma once
-// The machine's name.
 #include <string>
 
 namespace triax {
 
-/// For people: two machines may have the same one.
+/// Name of this machine, for people to read; two machines may have the same name.
 std::string host_name();
 
 }  // namespace triax

@@ -20,10 +20,10 @@ inline constexpr ProcessLimit process_limits[] = {
     {RLIMIT_DATA, "Max data size", "a process's data (RLIMIT_DATA, ulimit -d)",
      "Raise that limit: ulimit -d unlimited"}};
 
-/// The limit of this process, in bytes; nothing where there is none.
+/// The limit of this process in bytes; empty if there is none.
 std::optional<double> bytes_of_limit(const ProcessLimit& limit);
 
-/// "512 bytes", "146.5 MiB".
+/// A size as text with a unit: "512 bytes", "146.5 MiB".
 std::string size_text(double bytes);
 
 }  // namespace triax

@@ -1,13 +1,13 @@
 #pragma once
-// Threads that take no signals: those are for the thread that steers the program.
+// Threads that receive no signals: signals are for the program's main thread.
 #include <csignal>
 #include <functional>
 #include <thread>
 
 namespace triax {
 
-/// While it lives the calling thread takes no signals, and threads begun meanwhile never do: a
-/// thread starts with its maker's mask.
+/// Blocks all signals in the calling thread while it lives. Threads started meanwhile block them
+/// for good: a thread inherits the signal mask of the thread that starts it.
 class SignalsBlocked {
  public:
   SignalsBlocked();
@@ -19,6 +19,7 @@ class SignalsBlocked {
   sigset_t before_{};
 };
 
+/// Starts a thread with all signals blocked.
 std::thread start_quiet_thread(std::function<void()> body);
 
 }  // namespace triax

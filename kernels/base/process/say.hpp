@@ -1,5 +1,5 @@
 #pragma once
-// Standard error, for a run that goes on whether or not anyone hears it.
+// Output to standard error that cannot fail. Use it instead of fmt::print and std::cerr.
 #include <fmt/core.h>
 
 #include <string_view>
@@ -7,11 +7,11 @@
 
 namespace triax {
 
-/// Writes `text` to standard error at once. What cannot be written (a full disk, a pipe that
-/// nobody reads) is lost: fmt::print would throw, and end the run.
+/// Writes `text` to standard error at once. Text that cannot be written (full disk, closed pipe) is
+/// lost; fmt::print would throw and end the run.
 void say_text(std::string_view text);
 
-/// The same of a formatted text, which brings its own end of line.
+/// Formats and writes as say_text(); the text includes its end of line.
 template <class... Args>
 void say(fmt::format_string<Args...> text, Args&&... args) {
   say_text(fmt::format(text, std::forward<Args>(args)...));

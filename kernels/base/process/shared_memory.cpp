@@ -18,8 +18,9 @@
 namespace triax {
 namespace {
 
-// In a Name: whose file it is, which file that must be, and its Home: a file is known by its device
-// and number on one kernel only, a process by its number in one namespace.
+// Indices into a Name: the owner's pid and file descriptor, the device and inode number of the
+// file, and the Home from `place` on. The device and inode identify a file within one kernel, a pid
+// a process within one namespace.
 enum : std::size_t { process, descriptor, device, number, place };
 
 std::int64_t number_of(std::string_view text) {
@@ -39,24 +40,24 @@ SharedMemory::Name named(std::int64_t owner, std::int64_t file, const struct sta
   return name;
 }
 
-// Some systems insist that such a file can never be a program (vm.memfd_noexec); kernels before 6.3
-// do not know the flag that says so.
+// Some systems require that such a file can never be executed (vm.memfd_noexec); kernels before 6.3
+// do not know that flag and return EINVAL.
 int create(const char* label) {
   constexpr unsigned not_executable = 8;  // MFD_NOEXEC_SEAL, which older headers lack
   const int file = ::memfd_create(label, MFD_CLOEXEC | not_executable);
   return file >= 0 || errno != EINVAL ? file : ::memfd_create(label, MFD_CLOEXEC);
 }
 
-// The kernel drew a number when it started.
+// Identifies the kernel this process runs on: a random number drawn when it started.
 std::string this_boot() {
   std::string boot;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
-  return boot.empty() ? host_name() : boot;  // hidden from this process
+  return boot.empty() ? host_name() : boot;  // boot_id is hidden from this process
 }
 
 }  // namespace
 
-// A process may move to another namespace.
+// Read on every call: a process may move to another namespace.
 SharedMemory::Home SharedMemory::home() {
   const std::string boot = this_boot();
   std::array<char, 64> space{};  // "pid:[4026531836]"

@@ -6,26 +6,26 @@
 
 namespace triax {
 
-/// A file without a name (memfd_create), which is gone with the last process that has it, however
-/// that ends, and for which no mount sets a limit (/dev/shm has 64 MiB in a container). One process
-/// makes it; others open it by way of /proc, while the maker keeps it open, where the system lets
-/// them (containers may number their processes apart, or forbid to look at each other's).
+/// Memory of a file without a name (memfd_create). It is freed when the last process that maps it
+/// ends, however that ends, and no mount limits its size (/dev/shm has 64 MiB in a container). One
+/// process makes it. Others open it through /proc while the maker keeps it open and the system
+/// permits it: containers may number their processes apart or forbid access to each other's.
 class SharedMemory {
  public:
-  /// What another process needs to open it, as numbers that a message carries. All zero: nothing.
+  /// What another process needs to open the memory, as numbers for a message. All zero: no memory.
   using Name = std::array<std::int64_t, 6>;
 
-  /// Processes of different homes share nothing: the kernel that they run on, and the namespace
-  /// that numbers them.
+  /// The kernel a process runs on and the namespace of its pid. Processes share memory only within
+  /// the same home.
   using Home = std::array<std::int64_t, 2>;
   static Home home();
 
   SharedMemory() = default;
-  /// Zeros, with their room: without, the first store would end the process. Where the system gives
-  /// none, error() says why. `label` names it in /proc/PID/maps.
+  /// New zeroed memory. All of it is reserved at once: a store without reserved memory would kill
+  /// the process. If the system refuses, error() is set. `label` names it in /proc/PID/maps.
   static SharedMemory make(const char* label, std::size_t bytes);
-  /// That which another process made with as many bytes. Errors likewise: of another machine, or of
-  /// processes that are numbered apart, there is none by that name (ESRCH).
+  /// Memory that another process made with the same `bytes`. If the system refuses, error() is set;
+  /// it is ESRCH if the maker runs on another machine or in another pid namespace.
   static SharedMemory open(const Name& name, std::size_t bytes);
   SharedMemory(SharedMemory&& other) noexcept { swap(other); }
   SharedMemory& operator=(SharedMemory&& other) noexcept {
@@ -36,12 +36,12 @@ class SharedMemory {
   SharedMemory& operator=(const SharedMemory&) = delete;
   ~SharedMemory();
 
-  /// Null where there is none.
+  /// Null after an error.
   std::byte* data() const { return data_; }
   const Name& name() const { return name_; }
-  /// Of the system (errno); 0: none.
+  /// errno of the failed system call; 0 without an error.
   int error() const { return error_; }
-  /// Nobody can open it from here on. What has it keeps it.
+  /// Closes the file: no process can open it any more; processes that mapped it keep it.
   void close_to_others();
 
  private:
