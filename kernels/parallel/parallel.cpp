@@ -21,15 +21,15 @@ std::int64_t host_concurrency() {
   return std::max<std::int64_t>({1, kokkos_threads(), omp_get_max_threads()});
 }
 
-// All threads, if some have nothing to do: OpenMP's end where a loop takes fewer, and are made
-// again.
+// Always uses all threads, even if some have nothing to do: OpenMP ends threads when a loop takes
+// fewer, and starts them again later.
 void detail::run_on_threads(std::int64_t n, void (*loop)(const void*, std::int64_t, std::int64_t),
                             const void* body) {
   const std::int64_t threads = host_concurrency();
   const auto part = [=](std::int64_t begin, std::int64_t end) {
     loop(body, begin, end);
-    // What it wrote past the caches no other order of memory holds back: not by C++, but by what
-    // x86's compilers make of this.
+    // Orders the loop's stores past the caches (simd/past_caches.hpp) before later stores. C++ does
+    // not promise this for them; the x86 instruction that compilers emit here does.
     std::atomic_thread_fence(std::memory_order_seq_cst);
   };
   if (n <= 1 || threads <= 1) return part(0, n);

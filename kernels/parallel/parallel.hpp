@@ -1,17 +1,17 @@
 #pragma once
-// Loops over the cores of a rank: by the host backend of Kokkos where it has threads, else by
-// OpenMP, which oneDNN's threads are too. Bodies must not allocate or throw, and must give the same
-// result in any order: kernels that sum do it in blocks of fixed size, never per thread.
+// Loops over the cores of a rank, by Kokkos' host backend where it has threads, else by OpenMP,
+// whose threads oneDNN uses too. Bodies must not allocate or throw, and must give the same result
+// in any order: kernels sum in fixed-size chunks, never per thread.
 #include <algorithm>
 #include <cstdint>
 
 namespace triax {
 
-/// Cores that a parallel loop begun here runs on; 1 within one.
+/// Threads of a parallel loop started here; 1 inside such a loop.
 std::int64_t host_concurrency();
 
 namespace detail {
-/// Hands [0, n) out in one consecutive range for each thread: loop(body, begin, end).
+/// Calls loop(body, begin, end) with one consecutive range of [0, n) per thread.
 void run_on_threads(std::int64_t n, void (*loop)(const void*, std::int64_t, std::int64_t),
                     const void* body);
 }  // namespace detail
@@ -20,7 +20,7 @@ void run_on_threads(std::int64_t n, void (*loop)(const void*, std::int64_t, std:
 template <class Body>
 void parallel_for(std::int64_t n, const Body& body) {
   const auto loop = [](const void* of, std::int64_t begin, std::int64_t end) {
-    const Body call = *static_cast<const Body*>(of);  // a copy that no store of its can change
+    const Body call = *static_cast<const Body*>(of);  // a copy: no store of the loop can change it
     for (std::int64_t i = begin; i < end; ++i) call(i);
   };
   detail::run_on_threads(n, loop, &body);

@@ -9,7 +9,7 @@
 #include "kernels/base/check.hpp"
 #include "kernels/isa/isa.hpp"
 
-// Products run on the threads that OpenMP is told of, and are complete when the call returns.
+// Products run on OpenMP's threads and are complete when the call returns.
 static_assert(DNNL_CPU_RUNTIME == DNNL_RUNTIME_OMP,
               "this oneDNN is built for other threads than OpenMP's (DNNL_CPU_RUNTIME): give CMake "
               "another by -Ddnnl_DIR");
@@ -17,8 +17,8 @@ static_assert(DNNL_CPU_RUNTIME == DNNL_RUNTIME_OMP,
 namespace triax {
 namespace {
 
-// Holds oneDNN to the instructions of our own code, where that does without some of the
-// processor's. It refuses once it has chosen; builds of it that cannot be held choose by
+// Limits oneDNN to the ISA level of our own code if that is below the processor's. oneDNN refuses
+// this after its first product. Builds of oneDNN without this feature choose their level
 // themselves.
 void limit_products() {
   if (isa_in_use() == best_isa()) return;
@@ -34,7 +34,7 @@ void limit_products() {
 
 KernelRuntime::KernelRuntime(int threads) {
   limit_products();
-  omp_set_num_threads(threads);  // what oneDNN follows
+  omp_set_num_threads(threads);  // oneDNN follows it
 #if KOKKOS_VERSION >= 40000
   Kokkos::initialize(Kokkos::InitializationSettings().set_num_threads(threads));
 #else

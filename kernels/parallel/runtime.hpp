@@ -1,11 +1,10 @@
 #pragma once
-// The libraries below the kernels, started and stopped with one object in main().
 
 namespace triax {
 
-/// Starts Kokkos and sets the threads of a rank for Kokkos and oneDNN, and the processor's
-/// instructions for oneDNN where isa_in_use() is not the best; stops Kokkos when destroyed.
-/// Exactly one lives in a process, from before the first kernel until after the last.
+/// Starts Kokkos and sets the number of threads for Kokkos and oneDNN; limits oneDNN's instructions
+/// if isa_in_use() is below the best. Stops Kokkos when destroyed. Exactly one must live in a
+/// process, in main(), from before the first kernel until after the last.
 class KernelRuntime {
  public:
   /// `threads` >= 1: cores this rank may use.
