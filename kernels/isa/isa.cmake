@@ -1,6 +1,6 @@
-# triax_isa_sources(TARGET SOURCE... [AMX SOURCE...] [LIBS LIB...] [OPTIONS OPTION...]): code of TARGET that computes, compiled
-# once for each kind of processor and joined to one program (join.sh). AMX: those of the sources that have code for it, which
-# alone are compiled for that kind; it shares the others with the kind before. LIBS and OPTIONS: what all is compiled with.
+# triax_isa_sources(TARGET SOURCE... [AMX SOURCE...] [LIBS LIB...] [OPTIONS OPTION...]): compiles sources of TARGET once
+# for each ISA level and joins the objects (join.sh). AMX lists those of the sources that have code for AMX: only these
+# are compiled for avx512_amx, which shares all others with avx512_bf16. All sources get LIBS and OPTIONS.
 function(triax_isa_sources target)
   cmake_parse_arguments(ARG "" "" "AMX;LIBS;OPTIONS" ${ARGN})
   set(objects "")
@@ -14,17 +14,17 @@ function(triax_isa_sources target)
       continue()
     endif()
     add_library(${compiled} OBJECT ${sources_${kind}})
-    # Names can be changed in machine code, not in what link-time optimisation would compile.
+    # join.sh renames symbols in machine code, which link-time optimisation would compile only later.
     set_target_properties(${compiled} PROPERTIES TRIAX_MARCH "${TRIAX_MARCH_${kind}}" INTERPROCEDURAL_OPTIMIZATION OFF)
     if("${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_RELEASE}" MATCHES "-flto")
       target_compile_options(${compiled} PRIVATE -fno-lto)
     endif()
     target_link_libraries(${compiled} PRIVATE triax_options ${ARG_LIBS})
     target_compile_definitions(${compiled} PRIVATE TRIAX_VECTOR_CODE)
-    # A product and a sum are rounded as they are written (multiply_add where once): which of them a compiler joins depends on
-    # the width of the vectors, on what is inlined and on its version, and so would the last bits.
+    # Products and sums are rounded as written (multiply_add rounds once). If compilers fused them as they like, the
+    # last bits would depend on the vector width, on inlining and on the compiler's version.
     target_compile_options(${compiled} PRIVATE -ffp-contract=off ${ARG_OPTIONS})
-    add_dependencies(${target} ${compiled})  # which Makefiles do not see in the files below
+    add_dependencies(${target} ${compiled})  # Makefiles do not see this dependency in the joined files
     list(APPEND objects $<TARGET_OBJECTS:${compiled}>)
   endforeach()
   list(LENGTH TRIAX_ISA_KINDS kinds)
@@ -50,15 +50,16 @@ function(triax_isa_sources target)
   target_sources(${target} PRIVATE ${joined})
 endfunction()
 
-# triax_processor_features(FILE): a line FEATURE("avx2") for each feature that code of TRIAX_MARCH needs of a processor,
-# of those that compilers can ask for by name.
+# triax_processor_features(FILE): writes one line FEATURE("avx2") for each processor feature that code for TRIAX_MARCH
+# needs and __builtin_cpu_supports knows.
 include(CheckCXXSourceCompiles)
 function(triax_processor_features file)
   set(asked "")
   execute_process(COMMAND ${CMAKE_CXX_COMPILER} -march=${TRIAX_MARCH} -dM -E -x c++ /dev/null
                   OUTPUT_VARIABLE macros COMMAND_ERROR_IS_FATAL ANY)
   set(text "")
-  # Those that not all compilers can ask for. A processor without lzcnt would compute something else.
+  # Not all compilers know the names of these. A processor without lzcnt would compute wrong results instead of
+  # trapping.
   foreach(feature f16c lzcnt movbe popcnt)
     check_cxx_source_compiles("int main() { return __builtin_cpu_supports(\"${feature}\"); }" TRIAX_ASKS_FOR_${feature})
     if(TRIAX_ASKS_FOR_${feature})

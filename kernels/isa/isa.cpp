@@ -16,8 +16,8 @@ constexpr std::array<std::string_view, isa_kinds> names = {"avx2", "avx512", "av
 
 }  // namespace
 
-// A function that the program has for each kind, as kernels/isa/join.sh lays it out: calls go where
-// `in_use` points.
+// One function of the program at all its ISA levels, in the layout of kernels/isa/join.sh. Calls
+// jump to `in_use`.
 struct IsaRow {
   const void* in_use;
   const void* of[isa_kinds];
@@ -25,11 +25,11 @@ struct IsaRow {
 
 }  // namespace triax
 
-// The linker puts the rows of all parts of the program together, and names their ends.
+// The linker concatenates the rows of all objects into one section and defines symbols at its ends.
 extern "C" {
 [[gnu::weak, gnu::visibility("hidden")]] extern triax::IsaRow __start_triax_isa[];  // NOLINT
 [[gnu::weak, gnu::visibility("hidden")]] extern triax::IsaRow __stop_triax_isa[];   // NOLINT
-// What rows refer to, so that they bring this file with them.
+// Rows refer to this symbol, so that the linker takes this file from its archive.
 extern const char triax_isa_rows;
 const char triax_isa_rows = 0;
 }
@@ -41,7 +41,8 @@ Isa in_use = Isa::avx2;
 
 void point_rows(Isa isa) {
   IsaRow* row = __start_triax_isa;
-  asm("" : "+r"(row));  // the compiler would know that two arrays never begin at one place
+  // Hides the pointer: compilers assume that two arrays never begin at one address.
+  asm("" : "+r"(row));
   for (; row != __stop_triax_isa; ++row) row->in_use = row->of[static_cast<std::size_t>(isa)];
   in_use = isa;
 }
@@ -55,7 +56,7 @@ void point_rows(Isa isa) {
   std::_Exit(wrong_use);
 }
 
-// Before main, so that no program can forget it.
+// Runs before main, so that no program can forget it.
 [[gnu::constructor]] void choose_at_start() {
   const char* const asked = std::getenv("TRIAX_ISA");
   if (asked == nullptr || *asked == 0) return point_rows(best_isa());

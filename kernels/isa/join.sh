@@ -1,19 +1,19 @@
 #!/bin/sh
 # Usage: join.sh FOLDER OBJECT...   with CXX, NM, OBJCOPY, READELF and SANITIZE in the environment
-# Makes one part of a program of objects (TARGET_avx2.dir/FILE.o, TARGET_avx512.dir/FILE.o, ...) that were compiled from
-# the same sources for several kinds of processors; the last kind may have few of them or none. In FOLDER:
-#   KIND/FILE.o   the same code, with ".KIND" behind the name of everything that an object defines: what an inline
-#                 function or a template left in it can then never be taken for that of a file compiled otherwise,
-#                 nor can anything outside call it
-#   functions.o   each function of theirs under its own name: a jump through its row of the section triax_isa, which
-#                 kernels/isa/isa.cpp points at one kind
-# Refuses objects that have data of their own that can be written, which would be there several times, or that run anything as
-# a program starts, when no kind has been chosen. (Sanitizers add both.)
+# Joins objects that were compiled from the same sources for several ISA levels (TARGET_avx2.dir/FILE.o,
+# TARGET_avx512.dir/FILE.o, ...) into one set of functions. $partial may have few objects or none. Writes to FOLDER:
+#   KIND/FILE.o   the same code, with ".KIND" appended to the name of everything that the object defines. Inline
+#                 functions and templates in it can then not replace those of files compiled for another level, and
+#                 no code outside can call them.
+#   functions.o   each function under its own name: a jump through its row of the section triax_isa, which
+#                 kernels/isa/isa.cpp points at one level
+# Refuses objects with writable data, which would exist once per level, and objects that run code at program start,
+# before a level has been chosen. (Sanitizers add both.)
 set -eu
 folder=$1
 shift
 kinds="avx2 avx512 avx512_bf16 avx512_amx"  # in the order of kernels/isa/isa.hpp
-partial=avx512_amx                           # uses the functions of $whole where it has none of its own
+partial=avx512_amx  # uses the functions of $whole where it has none of its own
 whole=avx512_bf16
 work=$folder/work
 rm -rf "$folder"
@@ -33,7 +33,7 @@ refuse_state() {
     fail "$1 has $(tr '\n' ' ' <"$work/state")(state, or code that runs at the start). Move it to a file that is compiled once."
 }
 
-# A line "NAME LETTER OBJECT" (nm's letters) for each symbol that objects of kind $1 define.
+# Prints a line "NAME LETTER OBJECT" (nm's letters) for each symbol that the objects of level $1 define.
 symbols_of() {
   kind=$1
   shift
@@ -47,10 +47,11 @@ symbols_of() {
   done
 }
 
-# A line "NAME NEW_NAME" for each name that is another one in object $2 of kind $1. Calls stay within a kind, but for those
-# that may go from $whole to $partial and back: to what $partial has too, object $2 comes by the jump, unless it has it itself.
+# Prints a line "NAME NEW_NAME" for each name to change in object $2 of level $1. Calls stay within a level, except
+# between $whole and $partial: object $2 of $whole calls a function that $partial also has through the jump, unless $2
+# defines it.
 names_in() {
-  # Of what is an object's own, code alone, and the names of groups: a name that nobody else can mean.
+  # Local names: only code and section groups, which no other object can refer to.
   awk -v object="$2" '$3 == object && $2 ~ /^[tnN]$/ { print $1 }' "$work/$1" | cat - "$work/global.$1" |
     awk -v kind="$1" '!seen[$1]++ { print $1, $1 "." kind }' >"$work/own"
   case $1 in
@@ -101,7 +102,7 @@ for kind in $kinds; do
   fi
 done
 
-# A row is a Row of kernels/isa/isa.cpp: the code in use, then that of each kind.
+# A row is an IsaRow of kernels/isa/isa.cpp: the code in use, then the code of each level.
 awk -v kinds="$kinds" -v partial="$partial" -v whole="$whole" -v own="$work/functions.$partial" '
   FILENAME == own { has[$1] = 1; next }
   BEGIN {

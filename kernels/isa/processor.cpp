@@ -1,5 +1,5 @@
-// This file is compiled for every x86-64 processor (CMakeLists.txt). It calls no function that a
-// header defines: the linker might take it from a file for processors with more instructions.
+// This file is compiled for any x86-64 processor (CMakeLists.txt). It calls no inline function of a
+// header: the linker might take that function's code from a file compiled for a higher ISA level.
 #include "kernels/isa/processor.hpp"
 
 #ifdef __x86_64__
@@ -25,7 +25,7 @@ void say(const char* text) {
   }
 }
 
-// FEATURE("avx2"), and so on: what the rest of the program is compiled to use.
+// The features that the rest of the program is compiled to use, each as FEATURE("avx2").
 #define FEATURE(name) name " "
 constexpr const char* needed =
 #include "kernels/isa/processor_features.inc"
@@ -51,11 +51,11 @@ void check_processor() {
 #undef FEATURE
 }
 
-// The first thing that runs: before initialisers, those of libraries too.
+// Runs before all initialisers, including those of libraries.
 using Initialiser = void (*)();
 [[gnu::section(".preinit_array"), gnu::used]] const Initialiser first = check_processor;
 
-// All of these bits of what CPUID's leaf 7 says in EDX.
+// True if EDX of CPUID leaf 7 has all of `bits`.
 bool has_features(unsigned bits) {
   constexpr unsigned structured_features = 7;
   unsigned most = 0, a = 0, b = 0, c = 0, d = 0;
@@ -65,10 +65,11 @@ bool has_features(unsigned bits) {
   return (d & bits) == bits;
 }
 
-// Tiles are 8 KiB that a kernel must keep for each thread, so Linux has a process ask (since 5.16;
-// older ones, and sandboxes, refuse). The leave is for all threads, and asking again does no harm.
+// Tile registers are 8 KiB of state that the kernel must save per thread, so Linux requires a
+// process to ask for them (since 5.16; older kernels and sandboxes refuse). The permission covers
+// all threads, and asking again does no harm.
 bool leave_for_tiles() {
-  constexpr unsigned tile_states = 3U << 17U;  // of settings and of data, in the first of XSAVE's
+  constexpr unsigned tile_states = 3U << 17U;  // XCR0's bits of tile configuration and tile data
   unsigned states = 0, upper = 0;
   asm volatile("xgetbv" : "=a"(states), "=d"(upper) : "c"(0));
   if ((states & tile_states) != tile_states) return false;
