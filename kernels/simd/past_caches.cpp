@@ -5,7 +5,7 @@
 
 namespace triax {
 namespace {
-constexpr std::size_t large = std::size_t{16} << 20U;  // half of the last cache of a few cores
+constexpr std::size_t large = std::size_t{16} << 20U;  // half of a few cores' last-level cache
 constexpr std::size_t cache_line = 64;
 }  // namespace
 

@@ -1,8 +1,8 @@
 #pragma once
-// The host's vector registers as a type: GCC's vector extension, 64 bytes in code for AVX-512, 32
-// elsewhere; for code that is compiled once for each kind of processor alone. Numbers of 16 bits
-// are widened as they are loaded and rounded as they are stored, by the processor's own conversions
-// where it has them.
+// The host's vector register as a type, by GCC's vector extension: 64 bytes in code for AVX-512, 32
+// elsewhere. Only for sources that are compiled once per ISA level (triax_isa_sources). 16-bit
+// numbers are widened when loaded and rounded when stored, by the processor's own conversions where
+// it has them; GCC does not vectorise those by itself.
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -28,21 +28,21 @@ constexpr int vector_bytes = 32;
 constexpr int vector_registers = 16;
 #endif
 
-/// Floats that one register holds.
+/// Floats in one register.
 constexpr int vector_floats = vector_bytes / 4;
 
 using FloatVector [[gnu::vector_size(vector_bytes)]] = float;
-/// As many integers: the bits of floats, and lanes that a condition selects (all ones).
+/// Integers of the same width: the bits of floats, and conditions per lane (all ones where true).
 using WordVector [[gnu::vector_size(vector_bytes)]] = std::uint32_t;
 using LaneVector [[gnu::vector_size(vector_bytes)]] = std::int32_t;
 
-/// Half as many of 64 bits.
+/// Half as many 64-bit integers.
 using LongVector [[gnu::vector_size(vector_bytes)]] = std::uint64_t;
 constexpr int vector_longs = vector_bytes / 8;
 
 namespace detail {
 
-// The bits of as many 16-bit numbers as a register has floats.
+// The bits of vector_floats 16-bit numbers.
 using HalfWordVector [[gnu::vector_size(vector_bytes / 2)]] = std::uint16_t;
 
 template <class Vector>
@@ -64,7 +64,7 @@ To same_bits(From from) {
 
 }  // namespace detail
 
-/// The vector at `p`, which needs no alignment.
+/// The vector at `p`; no alignment is needed.
 inline FloatVector load(const float* p) {
   return detail::load_bits<FloatVector>(p);
 }
@@ -78,7 +78,7 @@ inline WordVector load_words(const std::uint32_t* p) {
 
 inline FloatVector load(const Bf16* p) {
 #if defined(__AVX512BW__)
-  // Each number to the upper half of its lane, by one instruction.
+  // One instruction moves each number to the upper half of its lane.
   const WordVector places = {0x00000, 0x10000, 0x20000, 0x30000, 0x40000, 0x50000,
                              0x60000, 0x70000, 0x80000, 0x90000, 0xa0000, 0xb0000,
                              0xc0000, 0xd0000, 0xe0000, 0xf0000};
@@ -93,8 +93,8 @@ inline FloatVector load(const Bf16* p) {
   return detail::same_bits<FloatVector>(__builtin_convertvector(bits, WordVector) << 16U);
 #endif
 }
-/// Rounded as Bf16 does, but that what is subnormal may become zero and a NaN keep other bits: so
-/// does the processor where it rounds by itself.
+/// Rounds as Bf16 does, except that subnormal results may become zero and a NaN may keep other
+/// bits, as in the processor's own rounding.
 inline void store(Bf16* p, FloatVector v) {
 #ifdef __AVX512BF16__
   detail::store_bits(p, _mm512_cvtneps_pbh(v));
@@ -126,7 +126,7 @@ inline FloatVector load(const F16* p) {
   return v;
 #endif
 }
-/// Rounded as F16 does, but that a NaN may keep other bits.
+/// Rounds as F16 does, except that a NaN may keep other bits.
 inline void store(F16* p, FloatVector v) {
 #if defined(__AVX512F__)
   _mm256_storeu_si256(
@@ -165,8 +165,8 @@ void write_past_caches(void* p, Vector v) {
 
 }  // namespace detail
 
-/// The same past the caches, to a `p` that is aligned to what is written. Other cores see it behind
-/// the end of the parallel loop (parallel.hpp).
+/// Stores past the caches; `p` must be aligned to the size of the stored data. Other cores see the
+/// data after the end of the parallel loop (parallel.hpp).
 inline void store_past_caches(float* p, FloatVector v) {
   detail::write_past_caches(p, v);
 }
@@ -177,7 +177,7 @@ void store_past_caches(T* p, FloatVector v) {
   detail::write_past_caches(p, detail::load_bits<detail::HalfWordVector>(part));
 }
 
-/// Asks the second-level cache for the memory at `p`. There need not be any.
+/// Prefetches the memory at `p` into the second-level cache. `p` may be any address.
 inline void prefetch(const void* p) {
   constexpr int reading = 0, second_level = 2;
   __builtin_prefetch(p, reading, second_level);
@@ -193,7 +193,7 @@ inline FloatVector larger(FloatVector a, FloatVector b) {
   return a > b ? a : b;
 #endif
 }
-/// The smaller, likewise.
+/// The smaller of each lane; the lane of `b` where one is NaN.
 inline FloatVector smaller(FloatVector a, FloatVector b) {
 #if defined(__AVX512F__)
   return _mm512_maskz_min_ps(0xffff, a, b);
@@ -210,15 +210,15 @@ inline float smaller(float a, float b) {
   return a < b ? a : b;
 }
 
-/// a b + c, rounded once, by one instruction where the processor has it: compilers are told not to
-/// make it of a product and a sum (kernels/isa).
+/// a b + c, rounded once, by one instruction where the processor has it. Compilers must not fuse a
+/// separate product and sum (kernels/isa), so hot loops write this.
 inline FloatVector multiply_add(FloatVector a, FloatVector b, FloatVector c) {
 #if defined(__AVX512F__)
   return _mm512_fmadd_ps(a, b, c);
 #elif defined(__FMA__)
   return _mm256_fmadd_ps(a, b, c);
 #elif defined(__FP_FAST_FMAF)
-  for (int lane = 0; lane < vector_floats; ++lane)  // which compilers make one instruction of
+  for (int lane = 0; lane < vector_floats; ++lane)  // compilers make one instruction of this loop
     c[lane] = __builtin_fmaf(a[lane], b[lane], c[lane]);
   return c;
 #else
@@ -228,9 +228,9 @@ inline FloatVector multiply_add(FloatVector a, FloatVector b, FloatVector c) {
 inline float multiply_add(float a, float b, float c) {
   return std::fma(a, b, c);
 }
-double multiply_add(double a, double b, double c) = delete;  // not by the one of float
+double multiply_add(double a, double b, double c) = delete;  // would silently convert to float
 
-/// In each lane that lane of `table` whose number the lowest bits of the lane of `at` say.
+/// Each lane gets the lane of `table` whose index is in the lowest bits of that lane of `at`.
 inline FloatVector lookup(FloatVector table, WordVector at) {
 #if defined(__AVX512F__)
   return _mm512_maskz_permutexvar_ps(0xffff, detail::same_bits<__m512i>(at), table);
@@ -255,12 +255,12 @@ inline TableOf16 table_of_16(const float* p) {
   return {{load(p), load(p + vector_floats)}};
 #endif
 }
-/// In each lane that float of `table` whose number the lowest four bits of the lane of `at` say.
+/// Each lane gets the float of `table` whose index is in the lowest four bits of that lane of `at`.
 inline FloatVector lookup(const TableOf16& table, WordVector at) {
 #if defined(__AVX512F__)
   return lookup(table.parts[0], at);
 #elif defined(__AVX2__)
-  const auto upper = detail::same_bits<FloatVector>(at << 28U);  // its sign
+  const auto upper = detail::same_bits<FloatVector>(at << 28U);  // bit 3 of `at` as the sign
   return _mm256_blendv_ps(lookup(table.parts[0], at), lookup(table.parts[1], at), upper);
 #else
   const LaneVector upper = (at & 8U) != 0U;
@@ -275,7 +275,7 @@ FloatVector rotated(FloatVector v, std::integer_sequence<int, Lane...>) {
   return __builtin_shufflevector(v, v, ((Lane + Step) % vector_floats)...);
 }
 
-// Swaps the off-diagonal quarters of each 2 Step x 2 Step block of the rows a (upper) and b
+// Swaps the off-diagonal quarters of each 2 Step x 2 Step square of the rows a (upper) and b
 // (lower).
 template <int Step, int... Lane>
 void swap_quarters(FloatVector& a, FloatVector& b, std::integer_sequence<int, Lane...>) {
@@ -297,7 +297,7 @@ float largest_lane(FloatVector v) {
         larger(v, detail::rotated<Step>(v, std::make_integer_sequence<int, vector_floats>{})));
 }
 
-/// A square block of vector_floats rows transposed, in registers.
+/// Transposes a square of vector_floats rows in registers.
 template <int Step = vector_floats / 2>
 [[gnu::always_inline]] inline void transpose(FloatVector (&rows)[vector_floats]) {
   if constexpr (Step > 0) {

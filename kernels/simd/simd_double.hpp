@@ -1,5 +1,5 @@
 #pragma once
-// Registers of doubles beside those of floats (simd.hpp), of which one widens to two.
+// Vector registers of doubles. One register of floats (simd.hpp) widens to two of them.
 #include "kernels/simd/simd.hpp"
 
 namespace triax {
@@ -47,7 +47,7 @@ inline DoubleVector square_root(DoubleVector v) {
 #endif
 }
 
-/// The lower and the upper half of the lanes, in double.
+/// The lower and the upper half of the lanes, widened to double.
 inline DoubleVector lower_half(FloatVector v) {
   return detail::widened_half<0>(v, std::make_integer_sequence<int, vector_floats / 2>{});
 }

@@ -1,7 +1,7 @@
 #pragma once
-// Several vectors that go through a computation step by step together: where one of them waits for
-// a result the processor has the others to work on. One vector behind another, its window is full
-// of instructions that wait. Written as arithmetic of one vector is.
+// Groups of vectors that go through a computation step by step together: while one vector waits for
+// a result, the processor works on the others. One vector after another would fill the processor's
+// window with waiting instructions. Arithmetic of groups is written like arithmetic of one vector.
 #include <limits>
 #include <utility>
 
@@ -10,8 +10,7 @@
 
 namespace triax {
 
-/// x where its magnitude is at most `limit`, else `limit` with its sign. NaN may become a number
-/// within.
+/// x clamped to [-limit, limit]. NaN may become a number in that range.
 inline FloatVector within(float limit, FloatVector x) {
 #if defined(__AVX512DQ__)
   constexpr int smaller_magnitude = 2, sign_of_first = 0 << 2;
@@ -21,14 +20,14 @@ inline FloatVector within(float limit, FloatVector x) {
 #endif
 }
 
-/// The magnitude of x, but `limit` where it is larger. NaN stays.
+/// min(|x|, limit). NaN stays.
 inline FloatVector magnitude_within(float limit, FloatVector x) {
   const WordVector bits = detail::same_bits<WordVector>(x) & 0x7fffffffU;
   return smaller(FloatVector{} + limit, detail::same_bits<FloatVector>(bits));
 }
 
-/// Two vectors one behind the other, as each alone is stored; past the caches to a `p` that is
-/// aligned to both.
+/// Stores two consecutive vectors, each rounded as by store(); past the caches if `past`, to a `p`
+/// aligned to the size of both.
 template <class T>
 void store_two(T* p, FloatVector a, FloatVector b, bool past) {
   if (past) {
@@ -60,11 +59,11 @@ template <int i, class Op, class... Groups>
 template <class Op, int... I, class... Groups>
 [[gnu::always_inline]] inline auto each_of(const Op& op, std::integer_sequence<int, I...>,
                                            const Groups&... groups) {
-  // Not a loop: compilers would keep the groups in memory.
+  // An expansion instead of a loop: compilers would keep the groups of a loop in memory.
   return VectorGroup<static_cast<int>(sizeof...(I))>{{part_of<I>(op, groups...)...}};
 }
 
-/// The group of op(part i of each of the groups).
+/// The group whose vector i is op(vector i of each group).
 template <class Op, int n, class... Rest>
 [[gnu::always_inline]] inline VectorGroup<n> each(const Op& op, const VectorGroup<n>& first,
                                                   const Rest&... rest) {
@@ -98,19 +97,19 @@ VectorGroup<n> operator*(const VectorGroup<n>& a, float b) {
   return detail::each([=](FloatVector x) { return x * b; }, a);
 }
 
-/// Each lane within +-limit; NaN may become a number.
+/// Clamps each lane to [-limit, limit]; NaN may become a number.
 template <int n>
 VectorGroup<n> within(float limit, const VectorGroup<n>& x) {
   return detail::each([=](FloatVector v) { return within(limit, v); }, x);
 }
 
-/// Each lane's magnitude, `limit` at most; NaN stays.
+/// min(|lane|, limit) in each lane; NaN stays.
 template <int n>
 VectorGroup<n> magnitude_within(float limit, const VectorGroup<n>& x) {
   return detail::each([=](FloatVector v) { return magnitude_within(limit, v); }, x);
 }
 
-/// Each lane not below `least`; NaN stays.
+/// max(lane, least) in each lane; NaN stays.
 template <int n>
 VectorGroup<n> at_least(float least, const VectorGroup<n>& x) {
   return detail::each([=](FloatVector v) { return larger(FloatVector{} + least, v); }, x);
@@ -139,7 +138,7 @@ VectorGroup<n> multiply_add(const VectorGroup<n>& a, float b, const VectorGroup<
       [=](FloatVector x, FloatVector z) { return multiply_add(x, FloatVector{} + b, z); }, a, c);
 }
 
-/// All lanes of so many vectors (vector_loop.hpp).
+/// All lanes of n vectors (the interface of AllLanes, vector_loop.hpp).
 template <int n>
 struct GroupLanes {
   template <class T>
@@ -151,7 +150,7 @@ struct GroupLanes {
     write_pairs(p, v, past, std::make_integer_sequence<int, n / 2>{});
     if constexpr (n % 2 == 1) AllLanes{}.write(p + (n - 1) * vector_floats, v.part[n - 1], past);
   }
-  /// In each lane the largest of `largest` and the lanes of v that there are elements for.
+  /// Maximum per lane of `largest` and those lanes of v that have elements.
   [[gnu::always_inline]] FloatVector larger_of(FloatVector largest, const VectorGroup<n>& v) const {
     for (const FloatVector part : v.part) largest = larger(part, largest);
     return largest;
@@ -170,7 +169,7 @@ struct GroupLanes {
   }
 };
 
-/// The lanes of one vector as a group.
+/// The lanes of one vector, as a group of one.
 template <class Lanes>
 struct SingleLanes {
   Lanes lanes;
@@ -188,11 +187,11 @@ struct SingleLanes {
   }
 };
 
-/// The groups of n vectors that [begin, end) has, three of them under way at once, each at another
-/// stage: for chains of operations that are too long for a processor's window. last(i,
-/// second(first(i, lanes)), lanes) for each, in order. No group is written before the next two were
-/// read, so what is written must be what the same group was read from, or lie apart. Where they
-/// end.
+/// Calls last(i, second(first(i, lanes)), lanes) for each group of n vectors in [begin, end), in
+/// order. Three groups are in flight at once, each at another of the three steps: for chains of
+/// operations too long for a processor's window. A group is written only after the next two were
+/// read, so the output must be the same memory as the input or disjoint from it. Returns the end of
+/// the last group.
 template <int n, class First, class Second, class Last>
 [[gnu::always_inline]] inline std::int64_t for_staged_groups(std::int64_t begin, std::int64_t end,
                                                              const First& first,
@@ -218,7 +217,7 @@ template <int n, class First, class Second, class Last>
   return i + 2 * step;
 }
 
-/// for_vectors by staged groups: elements that fill no group go one vector at a time.
+/// for_vectors by staged groups. Elements that fill no group go one vector at a time.
 template <int n, class First, class Second, class Last>
 [[gnu::always_inline]] inline void for_staged_vectors(std::int64_t begin, std::int64_t end,
                                                       const First& first, const Second& second,

@@ -1,6 +1,6 @@
 #pragma once
-// Loops over elements of any type in vectors of float32, and sums of them whose order depends on
-// the length alone. Every element goes through the same instructions, wherever it lies.
+// Loops over elements of any type in vectors of float32, and sums in an order that depends only on
+// the length. Every element goes through the same instructions wherever it lies in memory.
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -10,18 +10,18 @@
 
 namespace triax {
 
-// How far ahead a loop asks for memory: far enough that it comes in time, and that the processor,
-// which reads ahead by itself but not past a page, does not count.
+// Bytes that a loop prefetches ahead: far enough to arrive in time, and farther than the
+// processor's own prefetching, which stops at the end of a page.
 inline constexpr std::int64_t bytes_ahead = 6144;
 
-/// The lanes that a loop has elements for: all of them.
+/// The lanes of a full vector.
 struct AllLanes {
   template <class T>
   FloatVector load(const T* p) const {
     return triax::load(p);
   }
-  /// The same from memory that a loop reads once and in order, and that is asked for ahead: a loop
-  /// with much to compute does not reach far enough by itself.
+  /// load() from memory that a loop reads once and in order, with a prefetch: a loop that computes
+  /// much does not reach far enough ahead by itself.
   template <class T>
   FloatVector stream(const T* p) const {
     prefetch(reinterpret_cast<const char*>(p) + bytes_ahead);
@@ -31,16 +31,16 @@ struct AllLanes {
   void store(T* p, FloatVector v) const {
     triax::store(p, v);
   }
-  /// The same, past the caches where that is better (past_caches.hpp).
+  /// store(), past the caches if `past` (past_caches.hpp).
   template <class T>
   void write(T* p, FloatVector v, bool past) const {
     past ? store_past_caches(p, v) : triax::store(p, v);
   }
-  /// v, and `elsewhere` in other lanes.
+  /// v in the lanes that have elements, `elsewhere` in the others.
   FloatVector only(FloatVector v, float /*elsewhere*/) const { return v; }
 };
 
-/// The first `count` lanes; others are loaded as zeros.
+/// The first `count` lanes of a vector; the others are loaded as zeros.
 struct FirstLanes {
   std::int64_t count;
 
@@ -70,8 +70,8 @@ struct FirstLanes {
   }
 };
 
-/// body(i, lanes) for i = begin, begin + vector_floats, ... below end: lanes.load(p + i) and
-/// lanes.store(p + i, v) are of the elements from i on that there are.
+/// Calls body(i, lanes) for i = begin, begin + vector_floats, ... below end. lanes.load(p + i) and
+/// lanes.store(p + i, v) access only elements before `end`.
 template <class Body>
 [[gnu::always_inline]] inline void for_vectors(std::int64_t begin, std::int64_t end,
                                                const Body& body) {
@@ -82,7 +82,7 @@ template <class Body>
 
 namespace detail {
 
-constexpr int most_partial_sums = 64;  // that elements are dealt out to in turn
+constexpr int most_partial_sums = 64;  // elements go to them in turn
 constexpr int sum_vectors = most_partial_sums / vector_floats;
 
 template <int Lanes>
@@ -94,10 +94,10 @@ float sum_of_lanes(FloatVector v) {
         v + rotated<Lanes / 2>(v, std::make_integer_sequence<int, vector_floats>{}));
 }
 
-// The partial sums of one sum.
+// Partial sums of one sum, in vectors.
 template <int partial_sums = most_partial_sums>
 struct LaneSums {
-  static constexpr int count = partial_sums / vector_floats;  // of vectors
+  static constexpr int count = partial_sums / vector_floats;  // number of vectors
   static_assert(partial_sums >= 16 && std::has_single_bit(static_cast<unsigned>(partial_sums)),
                 "as many on every kind of processor, added in halves");
   FloatVector vectors[count] = {};
@@ -113,14 +113,14 @@ struct LaneSums {
 
 }  // namespace detail
 
-/// A term of a sum that is itself a product.
+/// A term of a sum that is a product; multiply_add adds it with one rounding.
 struct Product {
   FloatVector a, b;
 };
 
 namespace detail {
 
-// The terms of vector number v of each round of partial sums, for those lanes.
+// Adds terms for `lanes` to vector v of each sum.
 template <class Sums, class Lanes>
 struct LaneTerms {
   Sums* sums;
@@ -138,11 +138,11 @@ struct LaneTerms {
 
 }  // namespace detail
 
-/// Sums over n elements: term(i, lanes, add) calls add(which, x) once for each of them with the
-/// terms of the elements from i on, to[which] += x. They are dealt out to 64 partial sums in turn,
-/// which are added in halves: an order that depends on n alone, and short chains, which keep the
-/// rounding error small. A term that is a product is said to be one, and added by multiply_add.
-/// Where many sums would not fit the registers each may have 32 partial sums.
+/// Sums over n elements: to[which] = sum of x. term(i, lanes, add) calls add(which, x) once per
+/// sum, with the terms of the elements from i on; x is a vector or a Product. Elements go to 64
+/// partial sums in turn, which are added in halves: the order depends on n alone, and short chains
+/// keep the rounding error small. Use 32 partial sums per sum if many sums would not fit the
+/// registers.
 template <int partial_sums = detail::most_partial_sums, std::size_t count, class Term>
 [[gnu::always_inline]] inline void vector_sums(float (&to)[count], std::int64_t n,
                                                const Term& term) {
@@ -166,7 +166,7 @@ template <int partial_sums = detail::most_partial_sums, std::size_t count, class
   for (std::size_t which = 0; which < count; ++which) to[which] = sums[which].total();
 }
 
-/// One sum of term(i, lanes), a vector or a Product.
+/// Sum of term(i, lanes), which returns a vector or a Product.
 template <class Term>
 [[gnu::always_inline]] inline float vector_sum(std::int64_t n, const Term& term) {
   float to[1];

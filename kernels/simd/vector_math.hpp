@@ -1,8 +1,7 @@
 #pragma once
-// exp in float32, free of branches, of one float (put `#pragma omp simd` before a loop,
-// and the compiler makes vector code of it) or of a vector of them, which gives the same bits.
-// Relative errors stay below 2e-7, those of fast_exp_flushed below 4e-7. Infinities and NaN come
-// out as from the standard library.
+// exp in float32 without branches, of a float or a vector; both give the same bits. Put `#pragma
+// omp simd` before a loop over floats, and the compiler vectorises it. Relative errors are below
+// 2e-7 (fast_exp_flushed: 4e-7). Infinities and NaN come out as from the standard library.
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -12,13 +11,13 @@
 namespace triax {
 namespace detail {
 
-// 2^(i/8), again and again: a register of any width has them all.
+// 2^(i/8), repeated so that a vector register of any width holds all eight.
 struct Eighths {
   alignas(vector_bytes) float powers[16] = {0x1p+0F,        0x1.172b84p+0F, 0x1.306fe0p+0F,
                                             0x1.4bfdaep+0F, 0x1.6a09e6p+0F, 0x1.8ace54p+0F,
                                             0x1.ae89fap+0F, 0x1.d5818ep+0F};
-  // Their bits less i in the last three places of i 2^20: the bits of a multiple n of 1/8, shifted
-  // so that its whole part meets the exponent, make 2^n of them.
+  // Bits of powers[i] minus i * 2^20. Adding the bits of a multiple n of 1/8, shifted so that its
+  // whole part meets the exponent, gives the bits of 2^n.
   alignas(vector_bytes) std::uint32_t bits[16] = {};
 
   constexpr Eighths() {
@@ -29,20 +28,20 @@ struct Eighths {
   }
 };
 inline constexpr Eighths eighths;
-inline constexpr float round_to_eighth = 0x1.8p20F;  // a float this large has fractions of 1/8
+inline constexpr float round_to_eighth = 0x1.8p20F;  // floats of this size are multiples of 1/8
 
-// n + round_to_eighth, with n the multiple of 1/8 nearest to x / ln 2.
+// n + round_to_eighth, where n is the multiple of 1/8 nearest to x / ln 2.
 template <class V>
 inline V shifted_exponent(V x) {
-  const V zero{};  // and plus a number: that number in every lane
+  const V zero{};  // zero + c broadcasts c to every lane
   return multiply_add(x, zero + 0x1.715476p+0F, zero + round_to_eighth);
 }
-// x - n ln 2, with ln 2 to float32: n (ln 2 - ...) = n 2e-9 too low.
+// x - n ln 2, with ln 2 rounded to float32; the result is n * 2e-9 too low.
 template <class V>
 inline V remainder_of(V x, V n) {
   return multiply_add(n, V{} - 0x1.62e43p-1F, x);
 }
-// e^r for |r| <= ln 2 / 16, to 3e-8 before it is rounded.
+// e^r for |r| <= ln 2 / 16, with an error of 3e-8 before rounding.
 template <class V>
 inline V exp_near_zero(V r) {
   const V zero{};
@@ -57,7 +56,7 @@ inline FloatVector fraction_power(FloatVector shifted) {
   return lookup(load(eighths.powers), same_bits<WordVector>(shifted));
 }
 
-// 2^n of n + round_to_eighth: below 128; 0 for n = -127.
+// 2^n, given n + round_to_eighth, for n below 128; 0 for n = -127.
 inline float power_of_two(float shifted) {
   const auto word = std::bit_cast<std::uint32_t>(shifted);
   return std::bit_cast<float>(eighths.bits[word % 8] + (word << 20U));
@@ -68,9 +67,9 @@ inline FloatVector power_of_two(FloatVector shifted) {
   return same_bits<FloatVector>(same_bits<WordVector>(lookup(table, word)) + (word << 20U));
 }
 
-// p 2^floor(n) where x is not so low that e^x vanishes, else 0; shifted is n + round_to_eighth. By
-// two factors, since n leaves the range of one exponent where the result is subnormal or infinite.
-// Selected and not left to underflow, which is slow.
+// p * 2^floor(n), or 0 for x < zero_to, where e^x vanishes; shifted is n + round_to_eighth. Two
+// factors are needed because n exceeds the range of one exponent where the result is subnormal or
+// infinite. The zero is selected because underflow is slow.
 template <class Words, class Integers, class V>
 V scaled_by_factors(V p, V shifted, V x, V zero_to) {
   const auto eighths_of_n = same_bits<Integers>(same_bits<Words>(shifted) -
@@ -94,18 +93,18 @@ inline FloatVector scaled(FloatVector p, [[maybe_unused]] FloatVector shifted,
 
 }  // namespace detail
 
-/// e^x of a float or a vector that nowhere exceeds 88.75, quickly: what would be subnormal is zero
-/// or anything smaller than normal numbers, and beyond 88.68 it is infinite. The relative error
-/// grows to 4e-7 far from zero.
+/// e^x of a float or a vector for x <= 88.75, fast. Results that would be subnormal are zero or
+/// smaller than normal numbers; the result is infinite above 88.68. The relative error grows to
+/// 4e-7 far from zero.
 template <class V>
 inline V fast_exp_flushed(V x) {
-  const V low = larger(V{} - 88.03F, x);  // where 2^n becomes zero; NaN stays
+  const V low = larger(V{} - 88.03F, x);  // 2^n becomes zero here; NaN stays
   const V shifted = detail::shifted_exponent(low);
   const V r = detail::remainder_of(low, shifted - detail::round_to_eighth);
   return detail::power_of_two(shifted) * detail::exp_near_zero(r);
 }
 
-/// e^-x of a float or a vector, quickly: infinite beyond 88.68, as above below.
+/// e^-x of a float or a vector, fast, by fast_exp_flushed(-x); infinite for x below -88.68.
 template <class V>
 inline V exp_of_minus(V x) {
   return fast_exp_flushed(smaller(V{} + 88.75F, -x));
@@ -115,12 +114,12 @@ inline V exp_of_minus(V x) {
 template <class V>
 inline V fast_exp(V x) {
   constexpr float rest_of_ln2 = -1.904654300e-9F;
-  const V low = smaller(V{} + 89.0F, x);  // infinite, as beyond; NaN stays
+  const V low = smaller(V{} + 89.0F, x);  // infinite from here on; NaN stays
   const V shifted = detail::shifted_exponent(low);
   const V n = shifted - detail::round_to_eighth;
   const V r = multiply_add(n, V{} - rest_of_ln2, detail::remainder_of(low, n));
   const V p = detail::fraction_power(shifted) * detail::exp_near_zero(r);
-  return detail::scaled(p, shifted, n, low, V{} - 104.0F);  // the true bound lies closer to zero
+  return detail::scaled(p, shifted, n, low, V{} - 104.0F);  // e^x rounds to zero just above this
 }
 
 }  // namespace triax
