@@ -24,7 +24,7 @@ void dropout(const Stream& stream, const Tensor& y, const Tensor& x, const Dropo
   with_type(y.dtype(), [&]<class T>(Type<T>) {
     const T* in = elements_of<T>(x, y.elements(), "x");
     T* out = elements_of<T>(y, y.elements(), "y");
-    // Elsewhere than at a block of the generator, runs end within a cache line.
+    // From an index inside a generator block, vectors would not begin at cache lines.
     const bool past = first_index % halves_of_block == 0 && past_caches(y, {&x});
     parallel_for_blocks(y.elements(), block, [=](std::int64_t begin, std::int64_t end) {
       const auto drop = [=](std::int64_t done, const std::uint16_t* halves, std::int64_t n) {

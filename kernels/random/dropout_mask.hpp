@@ -1,32 +1,32 @@
 #pragma once
-// The one place that says what dropout keeps, on the host and on a device: the stream of its key
-// (kernels/random/random.hpp), taken as halves of 16 bits, decides, half i about element i.
-// dropout.hpp says why 16 bits.
+// The dropout mask, shared by host and device: half i (16 bits) of the stream of the key
+// (kernels/random/random.hpp) decides about element i. dropout.hpp explains the 16 bits.
 #include <algorithm>
 #include <cstdint>
 
 namespace triax {
 
 inline constexpr int halves_of_word = 2;
-inline constexpr int halves_of_block = 8;  // of four words, which the generator makes at once
+inline constexpr int halves_of_block = 8;  // a counter block of four words
 
-/// Half `index` of the stream, of word index / 2: the lower half before the upper one, as memory
-/// has them.
+/// Half `index` of the stream, given its word index / 2. The lower half comes first, as in
+/// little-endian memory.
 constexpr std::uint32_t half_of(std::uint32_t word, std::uint64_t index) {
   return index % halves_of_word == 0 ? word & 0xffffU : word >> 16U;
 }
 
-/// What becomes of elements: `factor` times as much, or zero.
+/// The decision per element: multiplied by `factor` or set to zero.
 struct DropoutMask {
-  std::uint16_t least = 0;  // the least half that keeps its element; 0: all do
+  std::uint16_t least = 0;  // lowest half that keeps its element; 0 keeps all
   float factor = 1.0F;
 
   constexpr bool drops() const { return least > 0; }
   constexpr bool keeps(std::uint32_t half) const { return half >= least; }
 };
 
-/// The probability, less than 1, is rounded to 1/65536, but neither to 0 nor to 1. `factor` is that
-/// of the rounded one, so that means are exact.
+/// The mask for `probability` < 1, which is rounded to a multiple of 1/65536 other than 0 and 1. A
+/// probability <= 0 keeps all elements. `factor` follows from the rounded probability, so that
+/// means are exact.
 constexpr DropoutMask dropout_mask(float probability) {
   if (probability <= 0.0F) return {};
   const int rounded = static_cast<int>(double{probability} * 0x1p16 + 0.5);

@@ -1,6 +1,6 @@
 #pragma once
-// Which elements of the model's tensors a flat range of memory has, so that random numbers may hang
-// on those: the same on every layout.
+// Numbers of the global tensor elements in a flat range of memory. Random numbers that depend on
+// them are the same on every grid and layout.
 #include <array>
 #include <cstdint>
 
@@ -9,33 +9,33 @@
 
 namespace triax {
 
-/// Elements of local matrices, numbered as in the global tensors that they are boxes of. A random
-/// word of an element is that of its number in the stream of its tensor's key
+/// Elements of a local matrix made of boxes of global tensors, numbered as in those tensors. The
+/// random word of an element is the word with its number in the stream of its tensor's key
 /// (kernels/random/random.hpp).
 struct ElementNumbers {
   /// A box of the local matrix.
   struct Box {
     std::int64_t row = 0, rows = 0, column = 0, columns = 0;
-    std::int64_t first = 0;  // number of its first element in the global tensor
-    std::int64_t width = 0;  // elements of a row of that
-    std::uint64_t key = 0;   // of the tensor
+    std::int64_t first = 0;  // number of the box's first element in the global tensor
+    std::int64_t width = 0;  // elements per row of the global tensor
+    std::uint64_t key = 0;   // of the global tensor
   };
   static constexpr int most_boxes = 4;
 
-  std::array<Box, most_boxes> boxes;  // disjoint; elements in none have the word 0
+  std::array<Box, most_boxes> boxes;  // disjoint; elements outside all boxes have the word 0
   int count = 0;                      // of boxes
   std::int64_t columns = 1;           // of the local matrix
-  std::int64_t offset = 0;            // where the range begins in it
+  std::int64_t offset = 0;            // of the range's first element in the matrix
 
-  /// to[j] = the word of element begin + j of the range. Host.
+  /// to[j] = the word of element begin + j of the range, for begin + j < end. `to` is host memory.
   void words(std::uint32_t* to, std::int64_t begin, std::int64_t end) const;
 
-  /// The same for `n` elements from `begin` on, by the calling thread alone.
+  /// words() for `n` elements from `begin` on, in the calling thread only.
   template <int n>
   TRIAX_HOST_DEVICE void few_words(std::uint32_t* to, std::int64_t begin) const {
     std::int64_t row = (offset + begin) / columns;
     std::int64_t column = (offset + begin) % columns;
-    std::uint64_t key = 0, block = ~std::uint64_t{0};  // of the words that are made
+    std::uint64_t key = 0, block = ~std::uint64_t{0};  // of the words in `made`
     PhiloxBlock made{};
     TRIAX_UNROLL
     for (int j = 0; j < n; ++j) {

@@ -1,7 +1,7 @@
 #pragma once
-// Normal numbers from random words by the host's vector registers: those of box_muller
-// (formulas.hpp) to 1e-14, so that hardly a float differs. The same bits on every kind of
-// processor.
+// Normal numbers from random words in the host's vector registers. They equal box_muller
+// (box_muller.hpp) to 1e-14 in double: one float in some millions rounds differently from the
+// device's. The same bits on every ISA level.
 #include <cstdint>
 #include <numbers>
 
@@ -10,14 +10,14 @@
 namespace triax {
 namespace detail {
 
-// Lanes of whole numbers in [-2^51, 2^51), two's complement.
+// Converts integers in [-2^51, 2^51), two's complement.
 inline DoubleVector to_double(LongVector whole) {
   constexpr double shift = 0x1.8p52;  // a double this large has no fraction
   const LongVector bits = same_bits<LongVector>(DoubleVector{} + shift) + whole;
   return same_bits<DoubleVector>(bits) - shift;
 }
 
-// The polynomial c[0] + c[1] x + ... of the coefficients.
+// c[0] + c[1] x + c[2] x^2 + ...
 template <int count>
 inline DoubleVector polynomial(DoubleVector x, const double (&c)[count]) {
   DoubleVector sum = DoubleVector{} + c[count - 1];
@@ -26,8 +26,8 @@ inline DoubleVector polynomial(DoubleVector x, const double (&c)[count]) {
   return sum;
 }
 
-// The natural logarithm of x 2^shift, for x from 1 to 2^51: of 2^e m, with m within a factor of
-// sqrt(2) of 1, by the series of atanh.
+// Natural logarithm of x * 2^shift for x in [1, 2^51]: x = 2^e m with m within a factor of sqrt(2)
+// of 1, and ln m by the series of atanh.
 inline DoubleVector logarithm(DoubleVector x, int shift) {
   constexpr double atanh_series[] = {1.0,      1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9,
                                      1.0 / 11, 1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19};
@@ -46,7 +46,8 @@ struct SineCosine {
   DoubleVector sine, cosine;
 };
 
-// Of 2 pi turn / 2^32, for turn in [0, 2^32): by the series around the nearest quarter.
+// Sine and cosine of 2 pi turn / 2^32 for turn in [0, 2^32), by the series around the nearest
+// quarter turn.
 inline SineCosine sine_cosine(LongVector turn) {
   constexpr double sine_series[] = {
       1.0,          -1.0 / 6,        1.0 / 120,        -1.0 / 5040,
@@ -66,7 +67,7 @@ inline SineCosine sine_cosine(LongVector turn) {
   const DoubleVector sine = t * polynomial(square, sine_series);
   const DoubleVector cosine = polynomial(square, cosine_series);
   const auto odd = (quarter & 1U) != 0;
-  // Negative are the sine in the last two quarters and the cosine in the two in the middle.
+  // The sine is negative in the last two quarters, the cosine in the middle two.
   const LongVector sine_sign = (quarter & 2U) << 62U, cosine_sign = ((quarter + 1U) & 2U) << 62U;
   const auto with_sign = [](DoubleVector v, LongVector sign) {
     return same_bits<DoubleVector>(same_bits<LongVector>(v) ^ sign);
@@ -83,10 +84,10 @@ FloatVector interleaved(DoubleVector even, DoubleVector odd, std::integer_sequen
 
 }  // namespace detail
 
-/// Standard normal numbers from as many words: words 2 j and 2 j + 1 make numbers 2 j and 2 j + 1.
+/// Standard normal numbers, one per word: words 2 j and 2 j + 1 make numbers 2 j and 2 j + 1.
 inline FloatVector normal_numbers(WordVector words) {
   using namespace detail;
-  const auto pairs = same_bits<LongVector>(words);  // the first of each in the lower half
+  const auto pairs = same_bits<LongVector>(words);  // the first word of each pair in the lower half
   const DoubleVector x = to_double(pairs & 0xffffffffU) + 0.5;
   const DoubleVector radius = square_root(-2.0 * logarithm(4.0 * x, -34));
   const SineCosine of = sine_cosine(pairs >> 32U);

@@ -1,14 +1,14 @@
 #pragma once
-// The rounds of Philox4x32-10 (kernels/random/random.hpp says what they are for), compiled for the
-// host's loops and for the device: both make the same words.
+// The rounds of Philox4x32-10 (kernels/random/random.hpp), compiled for the host's loops and for
+// the device, so that both make the same words.
 #include <cstdint>
 
 #include "kernels/base/device/host_device.hpp"
 
 namespace triax {
 
-// Constants of Random123: multipliers of the two halves, and what the key grows by each round (Weyl
-// sequence).
+// Constants of Random123: the multipliers of the two halves, and the key's increments per round (a
+// Weyl sequence).
 inline constexpr std::uint64_t philox_multiplier0 = 0xD2511F53;
 inline constexpr std::uint64_t philox_multiplier1 = 0xCD9E8D57;
 inline constexpr std::uint32_t philox_weyl0 = 0x9E3779B9;
@@ -20,7 +20,7 @@ struct PhiloxBlock {
   std::uint32_t w0, w1, w2, w3;
 };
 
-/// A counter of 128 bits, low words first, encrypted under a key of 64.
+/// Encrypts a 128-bit counter, low words first, under a 64-bit key.
 [[gnu::always_inline]] constexpr PhiloxBlock philox_encrypt(PhiloxBlock counter, std::uint32_t key0,
                                                             std::uint32_t key1) {
   TRIAX_UNROLL

@@ -1,6 +1,6 @@
 #pragma once
-// The words of a stream of random numbers (kernels/random/random.hpp) by the host's vector
-// registers: many counter blocks at once, for loops that use the words as they are made.
+// Words of a random stream (kernels/random/random.hpp) in the host's vector registers: many counter
+// blocks at once, for loops that consume the words as they are made.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -12,14 +12,13 @@
 namespace triax {
 namespace detail {
 
-// A word of each of several counter blocks, in the lower halves of the lanes. What the upper halves
-// have does not matter: multiplication reads the lower ones alone.
+// One word of each of several counter blocks, in the lower halves of the lanes. The upper halves
+// are ignored: multiplication reads only the lower ones.
 using WordOfBlocks = LongVector;
 inline constexpr int block_lanes = vector_longs;
 using BlockLanes = std::make_integer_sequence<int, block_lanes>;
 
-// Words that are made together by `chains` vectors worked on in turn: one would wait for its own
-// results.
+// Words made together by `chains` vectors in turn; a single chain would wait for its own results.
 template <int chains>
 inline constexpr std::int64_t words_together = chains * 4 * block_lanes;
 
@@ -35,14 +34,14 @@ inline WordOfBlocks multiply(WordOfBlocks a, std::uint64_t factor) {
 #endif
 }
 
-// Counters of the lanes, in the order that store_blocks puts right again: one of the lower half of
-// the blocks beside one of the upper half.
+// Counters of the lanes, interleaved: a block of the lower half next to one of the upper half.
+// store_blocks restores the order.
 template <int... Lane>
 WordOfBlocks counters_from(std::uint64_t first, std::integer_sequence<int, Lane...>) {
   return WordOfBlocks{(Lane / 2 + Lane % 2 * (block_lanes / 2))...} + first;
 }
 
-// Two words of each block side by side: `second` to the upper halves of the lanes.
+// Two words of each block side by side; `second` goes to the upper halves of the lanes.
 inline WordOfBlocks lower_halves(WordOfBlocks first, WordOfBlocks second) {
 #if defined(__AVX512F__)
   constexpr __mmask16 upper = 0xaaaa;
@@ -56,8 +55,8 @@ inline WordOfBlocks lower_halves(WordOfBlocks first, WordOfBlocks second) {
 #endif
 }
 
-// `first` has words 0 and 1 of each block, `second` words 2 and 3: side by side those of the blocks
-// of even lanes, then those of odd lanes.
+// Stores whole blocks. `first` has words 0 and 1 of each block, `second` words 2 and 3: the blocks
+// of even lanes are stored first, then those of odd lanes.
 template <int... Lane>
 void store_blocks(std::uint32_t* words, WordOfBlocks first, WordOfBlocks second,
                   std::integer_sequence<int, Lane...>) {
@@ -68,7 +67,7 @@ void store_blocks(std::uint32_t* words, WordOfBlocks first, WordOfBlocks second,
       __builtin_shufflevector(first, second, (Lane % 2 == 0 ? Lane + 1 : block_lanes + Lane)...));
 }
 
-// The words of the counter blocks from `first` on: philox_encrypt of philox.hpp.
+// The words of the counter blocks from `first` on, as philox_encrypt (philox.hpp) makes them.
 template <int chains>
 inline void generate_words(std::uint32_t* words, std::uint64_t key, std::uint64_t first) {
   WordOfBlocks w0[chains], w1[chains], w2[chains], w3[chains];
@@ -101,10 +100,10 @@ inline void generate_words(std::uint32_t* words, std::uint64_t key, std::uint64_
 
 }  // namespace detail
 
-/// body(done, parts, n) for runs of n parts (words, or halves of words as memory has them), `done`
-/// parts into the part of the stream of `key` that begins at part `first_index` (not negative) and
-/// has `count` of them, in order. A whole vector may be read behind the last of a run. Four chains
-/// are faster than two, for long runs.
+/// Calls body(done, parts, n) for consecutive ranges of a stream: n elements (words, or the 16-bit
+/// halves of words as they lie in memory), starting `done` elements after `first_index` (>= 0);
+/// together they cover `count` elements of the stream of `key`. body may read one vector beyond the
+/// range's end. Four chains are faster than two for long ranges.
 template <class Part, int chains, class Body>
 [[gnu::always_inline]] inline void for_random(std::int64_t count, std::uint64_t key,
                                               std::int64_t first_index, const Body& body) {
@@ -112,7 +111,7 @@ template <class Part, int chains, class Body>
   constexpr std::int64_t together = detail::words_together<chains> / 4 * of_block;
   std::uint32_t words[detail::words_together<chains> + vector_floats];
   for (std::int64_t done = 0; done < count;) {
-    // Groups may start at any counter block, so only the first can begin within one.
+    // Groups begin at any counter block, so only the first can start inside one.
     const std::int64_t index = first_index + done;
     const std::int64_t skip = index % of_block;
     const std::int64_t take = std::min(count - done, together - skip);
@@ -122,13 +121,14 @@ template <class Part, int chains, class Body>
   }
 }
 
-/// The same for words.
+/// for_random for words.
 template <int chains = 2, class Body>
 [[gnu::always_inline]] inline void for_random_words(std::int64_t count, std::uint64_t key,
                                                     std::int64_t first_index, const Body& body) {
   for_random<std::uint32_t, chains>(count, key, first_index, body);
 }
-/// And for halves (dropout_mask.hpp), which are words in memory: for `where_at_least` alone.
+/// for_random for 16-bit halves (dropout_mask.hpp), which are passed as they lie in memory, for
+/// where_at_least.
 template <int chains, class Body>
 [[gnu::always_inline]] inline void for_random_halves(std::int64_t count, std::uint64_t key,
                                                      std::int64_t first_index, const Body& body) {
@@ -136,7 +136,7 @@ template <int chains, class Body>
   for_random<std::uint16_t, chains>(count, key, first_index, body);
 }
 
-/// v in the lanes whose half is at least `least`; zero in the others.
+/// v in the lanes whose half is at least `least`, zero in the others.
 inline FloatVector where_at_least(const std::uint16_t* halves, std::uint16_t least, FloatVector v) {
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
   const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(halves));

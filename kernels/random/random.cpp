@@ -17,7 +17,7 @@ namespace {
 
 using Word = std::uint32_t;
 
-constexpr std::int64_t parallel_block = 4096;  // elements of a parallel task; whole vectors
+constexpr std::int64_t parallel_block = 4096;  // elements per parallel task; whole vectors
 
 }  // namespace
 
@@ -52,7 +52,7 @@ std::uint64_t mix_key(std::uint64_t key, std::uint64_t number) {
 void fill_normal(const Stream& stream, const Tensor& out, std::uint64_t key,
                  std::int64_t first_index, float mean, float deviation) {
   if (on_device(stream)) return cuda::fill_normal(stream, out, key, first_index, mean, deviation);
-  const std::int64_t lead = first_index % 2;  // an odd start needs the pair's first word too
+  const std::int64_t lead = first_index % 2;  // an odd start also needs the first word of its pair
   with_type(out.dtype(), [&]<class T>(Type<T>) {
     T* values = elements_of<T>(out, out.elements(), "out");
     parallel_for_blocks(
