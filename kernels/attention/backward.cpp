@@ -56,9 +56,9 @@ struct Backward {
     product.c = scratch.dscore.of(worker);
     tile_product(product);
   }
-  void take_scores(std::int64_t, std::int64_t) const {}  // as they are
+  void take_scores(std::int64_t, std::int64_t) const {}  // used as they are
 
-  // q and k are scaled already.
+  // `query` and `key` are already scaled.
   void accumulate(std::int64_t worker, std::int64_t i0, std::int64_t j0, std::int64_t keys) const {
     const std::int64_t rows = std::min(tile_size, n.length - i0);
     const bool diagonal = i0 == j0;

@@ -1,14 +1,13 @@
 #pragma once
-// The backward pass of attention: which tiles meet, in which order, and what becomes of their
-// scores, whatever multiplies them. A Pass has the tensors, the scratch memory and the type Element
-// of all but lse; what it does with its operands is
-//   scale()                              of scores and of the sums of dq and dk: 1 where it is in
-//                                        the operands
-//   width()                              floats of a row of dquery, dkey and dvalue
-//   take_queries(worker, b, h)           a head's queries and dout, all rows
-//   take_keys(worker, b, h, j0, keys)    a tile of keys and values
+// Backward pass of attention: which tiles meet, in which order, and how scores become gradients,
+// independent of the code that multiplies tiles. A Pass holds the tensors, the scratch memory and
+// Element, the type of all tensors but lse. Its functions:
+//   scale()                              factor of scores, dq and dk; 1 if the operands have it
+//   width()                              floats per row of dquery, dkey and dvalue
+//   take_queries(worker, b, h)           loads a head's queries and dout, all rows
+//   take_keys(worker, b, h, j0, keys)    loads a tile of keys and values
 //   scores(worker, b, h, i0, j0)         probability = scores, dscore = dout V^T
-//   take_scores(worker, rows)            what accumulate() wants of the two, once they are final
+//   take_scores(worker, rows)            converts the final two for accumulate()
 //   accumulate(worker, i0, j0, keys)     dv += P^T dout, dk += dS^T q, dq += dS k, scaled
 #include <algorithm>
 #include <limits>
@@ -18,7 +17,7 @@
 
 namespace triax::attention {
 
-/// The tile of probabilities again (after dropout), and the gradient of its scores.
+/// Recomputes a tile of probabilities (after dropout) and the gradient of its scores.
 template <class Pass>
 void score_gradient(const Pass& pass, std::int64_t worker, std::int64_t b, std::int64_t h,
                     std::int64_t i0, std::int64_t j0) {
@@ -55,7 +54,7 @@ void key_tile_backward(const Pass& pass, std::int64_t worker, std::int64_t b, st
     score_gradient(pass, worker, b, h, i0, j0);
     pass.accumulate(worker, i0, j0, keys);
   }
-  // No later keys reach the queries of the diagonal.
+  // Queries on the diagonal see no later keys: their dq is complete.
   unpack_rows(head_of<E>(pass.dq, b, h), j0, scratch.dquery.of(worker) + j0 * width, width, keys,
               n.head_size, pass.scale());
   const std::int64_t reader = h % n.group();
@@ -65,7 +64,8 @@ void key_tile_backward(const Pass& pass, std::int64_t worker, std::int64_t b, st
                  scratch.dvalue_sum.of(worker), j0, keys, width, n, reader, 1.0F);
 }
 
-/// A key head with all query heads that read it: nobody else writes its dk and dv.
+/// Backward pass of one key head and all query heads that read it: no other worker writes its dk
+/// and dv.
 template <class Pass>
 void key_head_backward(const Pass& pass, std::int64_t worker, std::int64_t item) {
   using E = typename Pass::Element;
@@ -81,7 +81,7 @@ void key_head_backward(const Pass& pass, std::int64_t worker, std::int64_t item)
   }
 }
 
-/// The whole pass, cut over the threads of the rank.
+/// The whole backward pass; key heads are divided over the rank's threads.
 template <class Pass>
 void run_backward(const Pass& pass) {
   for_each_item(pass.n.batch * pass.n.key_heads, [&](std::int64_t worker, std::int64_t item) {

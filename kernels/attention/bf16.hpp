@@ -1,6 +1,6 @@
 #pragma once
-// Attention of bfloat16 where the processor multiplies pairs of them
-// (kernels/matmul/tile_gemm_bf16.hpp): probabilities and gradients of scores are rounded to
+// Attention of bfloat16 on processors that multiply pairs of it
+// (kernels/matmul/tile_gemm_bf16.hpp). Probabilities and gradients of scores are rounded to
 // bfloat16 before they are multiplied, as on a GPU's tensor cores; sums and the softmax are
 // float32.
 #include "kernels/attention/pair_passes.hpp"
@@ -9,7 +9,7 @@
 
 namespace triax::attention {
 
-/// A buffer of words a worker, in memory of float32.
+/// One buffer of 32-bit words per worker, in float32 memory.
 class WordScratch {
  public:
   WordScratch(Arena& arena, std::int64_t workers, std::string_view name, std::int64_t words)
@@ -22,7 +22,7 @@ class WordScratch {
   Scratch memory_;
 };
 
-/// Tiles that cover T rows, in rows.
+/// T rounded up to whole tiles.
 constexpr std::int64_t whole_tiles(std::int64_t length) {
   return (length + tile_size - 1) / tile_size * tile_size;
 }
@@ -74,7 +74,7 @@ struct PairBackwardScratch {
   Scratch delta, dquery, dkey_sum, dvalue_sum, dkey, dvalue, probability, dscore, keep;
 };
 
-/// Whether attention of these heads can go this way.
+/// True if these heads can use products of bfloat16 pairs.
 inline bool pairs_possible(const Sizes& n, std::initializer_list<const Tensor*> heads) {
   return (*heads.begin())->dtype() == DType::bf16 && in_words(n, heads) && has_pair_products();
 }

@@ -6,7 +6,7 @@
 namespace triax::attention {
 namespace {
 
-// With its tiles in words of two.
+// The backward pass with tiles of bfloat16 pairs, two per 32-bit word.
 struct PairBackward {
   using Element = Bf16;
   Sizes n;
@@ -33,7 +33,7 @@ struct PairBackward {
                     n.head_size);
   }
 
-  // Of queries and dout where they lie: the words of a row are pairs already.
+  // Reads queries and dout in place: the words of a row are pairs already.
   void scores(std::int64_t worker, std::int64_t b, std::int64_t h, std::int64_t i0,
               std::int64_t j0) const {
     const std::int64_t rows = std::min(tile_size, n.length - i0);
@@ -58,7 +58,7 @@ struct PairBackward {
     pair_product(product);
   }
 
-  // As words.
+  // Rounds the tiles to words of bfloat16 pairs.
   void take_scores(std::int64_t worker, std::int64_t rows) const {
     const float* probability = scratch.probability.of(worker);
     const float* dscore = scratch.dscore.of(worker);

@@ -1,14 +1,14 @@
 #pragma once
-// How cached attention is cut, on the host and on a device.
+// Partition of cached attention's positions, shared by host and device.
 #include "kernels/attention/sizes.hpp"
 #include "kernels/base/device/arena.hpp"
 
 namespace triax::attention {
 
-/// Positions in parts of equal size, whole blocks of them but for the last. A function of their
-/// number alone.
+/// Cuts `positions` into splits of equal size, whole multiples of `block` except the last. It
+/// depends on `positions` alone.
 struct CachedCut {
-  static constexpr std::int64_t block = 32;  // positions whose scores are made together
+  static constexpr std::int64_t block = 32;  // positions whose scores are computed together
   static constexpr std::int64_t most_parts = 64;
 
   explicit CachedCut(std::int64_t positions) {
@@ -19,15 +19,15 @@ struct CachedCut {
     parts = (blocks + of_part - 1) / of_part;
   }
 
-  std::int64_t part = 0;   // positions of one
-  std::int64_t parts = 0;  // at most most_parts
+  std::int64_t part = 0;   // positions per split
+  std::int64_t parts = 0;  // number of splits, at most most_parts
 };
 
-/// What a part leaves of each row, a head of a query: B T H of them.
+/// Partial results per split. A row is one head of one query: there are B T H rows.
 struct CachedPartials {
-  Tensor sums;    // (parts, rows, D): of exp(score - largest) v
+  Tensor sums;    // (parts, rows, D): sums of exp(score - largest) v
   Tensor stats;   // (parts, rows, 2): largest score, sum of exp(score - largest)
-  Tensor scores;  // (parts, rows, block): of the host's
+  Tensor scores;  // (parts, rows, block): used on the host
 
   CachedPartials(Arena& scratch, const Shape& queries, std::int64_t parts) {
     const std::int64_t rows = queries[0] * queries[1] * queries[2];
@@ -37,7 +37,8 @@ struct CachedPartials {
   }
 };
 
-/// The sizes that q and the kept k and v agree on (`length` is T); checks them and where they lie.
+/// The sizes that q and the cached k and v agree on (`length` is T). An internal error if they
+/// disagree or lie in another memory space.
 Sizes cached_sizes_of(const Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v,
                       MemorySpace space);
 

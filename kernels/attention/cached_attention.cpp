@@ -15,7 +15,7 @@ namespace {
 
 using attention::CachedCut;
 
-// A tensor (B, T, H, D).
+// Element access to a tensor (B, T, H, D).
 template <class T>
 struct Heads {
   T* data;
@@ -31,8 +31,7 @@ struct Heads {
   }
 };
 
-// What a part of the positions leaves of a sample's rows (t, h), and their scores of a block of
-// positions.
+// One split's partial results for a sample's rows (t, h), and the scores of one chunk of positions.
 struct PartRows {
   float* sums;    // (rows, D)
   float* stats;   // (rows, 2)
@@ -46,12 +45,12 @@ struct Attending {
   float scale;
   Heads<T> q, k, v;
 
-  // How many of `count` positions from `begin` on query t sees.
+  // Number of the `count` positions from `begin` on that query t sees.
   std::int64_t seen(std::int64_t t, std::int64_t begin, std::int64_t count) const {
     return std::clamp<std::int64_t>(positions - n.length + t + 1 - begin, 0, count);
   }
 
-  // visit(row, t, h) for the rows that read key head g and see the j-th position from `begin` on.
+  // visit(row, t, h) for the rows that read key head g and see position begin + j.
   template <class Visit>
   void each_reader(std::int64_t g, std::int64_t begin, std::int64_t j, const Visit& visit) const {
     for (std::int64_t t = 0; t < n.length; ++t) {
@@ -61,7 +60,7 @@ struct Attending {
     }
   }
 
-  // Position by position, so that keys are read as they lie in memory; values likewise.
+  // Goes position by position, so that keys are read in memory order; add_values does the same.
   void make_scores(const PartRows& rows, std::int64_t b, std::int64_t begin,
                    std::int64_t count) const {
     for (std::int64_t j = 0; j < count; ++j)
@@ -93,7 +92,7 @@ struct Attending {
       }
   }
 
-  // A row's scores become exp(score - largest), and its sums those of the new largest score.
+  // Turns a row's scores into exp(score - largest) and rescales its sums to the new largest score.
   void softmax_step(const PartRows& rows, std::int64_t row, std::int64_t count) const {
     float* scores = rows.scores + row * CachedCut::block;
     float* sums = rows.sums + row * n.head_size;
@@ -130,7 +129,8 @@ struct Attending {
   }
 };
 
-// out = the parts' sums of a row over their sum of exponentials, all brought to one largest score.
+// out = a row's sums over all splits divided by its sum of exponentials, all scaled to one largest
+// score.
 template <class T>
 void join_parts(T* out, const float* sums, const float* stats, std::int64_t parts,
                 std::int64_t rows, std::int64_t head_size) {

@@ -13,7 +13,7 @@ namespace triax {
 namespace attention {
 namespace {
 
-// E: the type of q, k, v and out.
+// E is the type of q, k, v and out.
 template <class E>
 struct Forward {
   Sizes n;

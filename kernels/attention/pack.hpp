@@ -1,6 +1,6 @@
 #pragma once
-// Between heads in their tensors, of type E (float, Bf16 or F16), and tiles, which are float32
-// whatever E is: packing converts, and what leaves a tile is rounded once.
+// Conversion between heads in tensors of type E (float, Bf16 or F16) and tiles, which are always
+// float32: packing widens, unpacking rounds once.
 #include <algorithm>
 #include <cstdint>
 
@@ -19,8 +19,8 @@ struct HeadView {
   E* row(std::int64_t t) const { return data + t * stride; }
 };
 
-/// to = factor * rows [first, first + rows) of a head; columns up to `width` beyond the head's are
-/// zero.
+/// to = factor * rows [first, first + rows) of a head. `to` has `width` columns; those beyond the
+/// head are zero.
 template <class E>
 void pack_rows(float* to, std::int64_t width, const HeadView<E>& from, std::int64_t first,
                std::int64_t rows, std::int64_t head_size, float factor) {
@@ -35,7 +35,8 @@ void pack_rows(float* to, std::int64_t width, const HeadView<E>& from, std::int6
 
 namespace detail {
 
-// A block of vector_floats rows and columns of `from`, transposed: to[d * tile_size + r].
+// Transposes a square of vector_floats rows and columns: to[d * tile_size + r] = from[r * stride +
+// d].
 template <class E>
 void transpose_block(float* to, const E* from, std::int64_t stride) {
   FloatVector rows[vector_floats];
@@ -48,7 +49,8 @@ void transpose_block(float* to, const E* from, std::int64_t stride) {
 
 }  // namespace detail
 
-/// The same rows transposed: to[d * tile_size + r]; columns of a short tile are zero.
+/// Rows [first, first + rows) of a head, transposed: to[d * tile_size + r]. A tile with fewer rows
+/// is filled with zeros.
 template <class E>
 void pack_transposed(float* to, const HeadView<E>& from, std::int64_t first, std::int64_t rows,
                      std::int64_t head_size) {
@@ -57,7 +59,7 @@ void pack_transposed(float* to, const HeadView<E>& from, std::int64_t first, std
   for (std::int64_t r = 0; r < block_rows; r += vector_floats)
     for (std::int64_t d = 0; d < block_columns; d += vector_floats)
       detail::transpose_block(to + d * tile_size + r, from.row(first + r) + d, from.stride);
-  for (std::int64_t r = 0; r < rows; ++r) {  // what the blocks left
+  for (std::int64_t r = 0; r < rows; ++r) {  // remainder of the squares
     const E* row = from.row(first + r);
     for (std::int64_t d = r < block_rows ? block_columns : 0; d < head_size; ++d)
       to[d * tile_size + r] = row[d];

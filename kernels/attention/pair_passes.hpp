@@ -1,13 +1,14 @@
 #pragma once
-// Both directions of attention of bfloat16 in products of pairs
+// Both directions of attention of bfloat16 by products of pairs
 // (kernels/matmul/tile_gemm_bf16.hpp).
 #include "kernels/attention/sizes.hpp"
 #include "kernels/base/device/arena.hpp"
 
 namespace triax::attention {
 
-/// attention_forward and attention_backward, checked. False, with nothing done, where they cannot
-/// go this way. (Whether it pays is for the caller: pair_products_pay.)
+/// attention_forward and attention_backward for checked arguments. Return false without doing
+/// anything if the heads cannot be read as pairs or the code in use has no pair products. The
+/// caller decides whether they pay (pair_products_pay).
 bool pair_forward(const Sizes& n, const Tensor& out, const Tensor& lse, const Tensor& q,
                   const Tensor& k, const Tensor& v, const AttentionOptions& options,
                   Arena& scratch);

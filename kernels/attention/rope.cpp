@@ -11,7 +11,7 @@
 namespace triax {
 namespace {
 
-// Turns every pair (d, d + D/2) of every head by its angle, or by minus the angle (sign = -1).
+// Rotates every pair (d, d + D/2) of every head by its angle, or by minus the angle (sign = -1).
 void rotate(const Tensor& x, const Tensor& table, float sign) {
   check(x.rank() == 4 && x.stride(3) == 1 && x.stride(2) == x.size(3) && x.size(3) % 2 == 0,
         "rope on {}: the heads must be contiguous and of even size", x.shape());

@@ -1,6 +1,6 @@
 #pragma once
 // Rotary position embedding (Su et al. 2021) in Hugging Face's half-split order: element d pairs
-// with element d + D/2, angle position * frequency of pair d.
+// with element d + D/2, and the angle is position * frequency of pair d.
 #include <cmath>
 #include <numbers>
 
@@ -9,17 +9,17 @@
 
 namespace triax {
 
-/// How fast each pair turns: theta^(-2 d / D), but what turns slowly turns slower by `factor`, so
-/// that a model reads further than it was trained to (Llama 3.1). How slowly is counted in turns
-/// over the `original` context: all of `factor` at low_turns and below, none of it from high_turns
-/// on, and in proportion between.
+/// Frequency of each pair: theta^(-2 d / D), with slow pairs slowed down by `factor`, so that a
+/// model reads longer contexts than it was trained on (Llama 3.1). Speed is measured in turns over
+/// the `original` context: at low_turns and below a frequency is divided by `factor`, from
+/// high_turns on it is unchanged, and in between it is interpolated linearly.
 struct RopeFrequencies {
   double theta;
   double factor = 1.0;
   double low_turns = 0.0, high_turns = 0.0;
   double original = 0.0;
 
-  /// Of pair d of `half`, in radians a position.
+  /// Frequency of pair d of `half` pairs, in radians per position.
   TRIAX_HOST_DEVICE double of(std::int64_t d, std::int64_t half) const {
     const double exponent = -static_cast<double>(d) / static_cast<double>(half);
     const double frequency = std::pow(theta, exponent);
@@ -31,14 +31,14 @@ struct RopeFrequencies {
   }
 };
 
-/// cosine and sine of every angle. table: (2, T, D/2) float32, cosines first, computed in double.
+/// Cosine and sine of every angle. table: (2, T, D/2) float32, cosines first, computed in double.
 void rope_table(const Stream& stream, const Tensor& table, const RopeFrequencies& frequencies);
 
 /// Rotates each head in place by its position t. x: (B, T, H, D), strided over (B, T), heads
-/// contiguous. `table` may be a slice of a longer one: of the positions that x has.
+/// contiguous. `table` may be a slice of a longer table, for the positions that x has.
 void rope_forward(const Stream& stream, const Tensor& x, const Tensor& table);
 
-/// That `table` has an angle for each position and pair of x.
+/// An internal error unless `table` has an angle for each position and pair of x.
 inline void check_rope_table(const Tensor& table, const Tensor& x) {
   const std::int64_t half = x.size(3) / 2;
   check(table.rank() == 3 && table.size(0) == 2 && table.size(1) >= x.size(1) &&

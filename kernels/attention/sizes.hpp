@@ -1,5 +1,5 @@
 #pragma once
-// What q, k and v of attention must agree on, wherever they lie.
+// Sizes and checks of attention's tensors, shared by host and device.
 #include <cstdint>
 #include <initializer_list>
 
@@ -16,15 +16,16 @@ struct Sizes {
   std::int64_t group() const { return heads / key_heads; }
 };
 
-/// The sizes that q, k and v agree on; checks them and the options.
+/// The sizes that q, k and v agree on. An internal error if they or the options do not agree.
 Sizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options);
 
-/// Checks shape, type, place and unit stride.
+/// An internal error unless every view has this shape, type and memory space and a unit last
+/// stride.
 void check_views(std::initializer_list<const Tensor*> views, const Shape& shape, DType dtype,
                  MemorySpace space);
 
-/// What the backward pass of a device takes from its scratch: for each row of each head the sum of
-/// dout out, (B, H, T).
+/// The device backward pass's scratch: sum over D of dout * out for each row of each head, (B, H,
+/// T).
 inline Tensor take_delta(Arena& scratch, std::int64_t batch, std::int64_t heads,
                          std::int64_t length) {
   return scratch.take("attention delta", DType::f32, {batch, heads, length});

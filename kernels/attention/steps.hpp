@@ -1,5 +1,5 @@
 #pragma once
-// Steps between tiles, which are float32, and heads of type E, whatever multiplied the tiles.
+// Steps between float32 tiles and heads of type E, independent of the code that multiplies tiles.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace triax::attention {
 
-/// Rows [first, first + rows) of `out` = tile / sums, and their log-sum-exps. tile: (rows, width);
-/// lse: of the whole head.
+/// Writes rows [first, first + rows) of `out` = tile / sums, and their log-sum-exps. tile: (rows,
+/// width); lse: all rows of the head.
 template <class E>
 void finish_rows(const HeadView<E>& out, float* lse, std::int64_t first, std::int64_t rows,
                  const OnlineSoftmax& state, const float* tile, std::int64_t width,
@@ -37,9 +37,9 @@ void row_products(float* delta, const HeadView<E>& x, const HeadView<E>& y, std:
   }
 }
 
-/// Adds what query head number `reader` of its group gives to a tile of keys, rows [first, first +
-/// rows), to what the heads before it gave; the last one writes it out. Sums stay float32 until
-/// then, and are multiplied by `factor` as they are written. tile: (rows, width); sum: (T, width).
+/// Adds one query head's gradient of a tile of keys, rows [first, first + rows), to the sum over
+/// the heads before it; `reader` is its index in the group. The last head writes the sum times
+/// `factor` to `to`; until then sums stay float32. tile: (rows, width); sum: (T, width).
 template <class E>
 void add_query_head(const HeadView<E>& to, float* tile, float* sum, std::int64_t first,
                     std::int64_t rows, std::int64_t width, const Sizes& n, std::int64_t reader,

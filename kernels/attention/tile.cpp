@@ -11,8 +11,9 @@
 
 namespace triax::attention {
 namespace {
-constexpr int sum_vectors = widest_vector / vector_floats;       // of a row's sums
-constexpr int dropout_chains = tile_size / (4 * vector_floats);  // whose halves are a row's
+constexpr int sum_vectors = widest_vector / vector_floats;  // vectors per row of sums
+// One step of the generator makes a row's halves.
+constexpr int dropout_chains = tile_size / (4 * vector_floats);
 }  // namespace
 
 void fill_above_diagonal(float* tile, std::int64_t rows, float value) {

@@ -1,7 +1,7 @@
 #pragma once
-// The steps of attention on one tile of queries against one tile of keys. Tiles of probabilities
-// are (tile_size, tile_size), tiles of heads (tile_size, head size rounded up to whole vectors);
-// both row-major.
+// Steps of attention on one tile of queries and one tile of keys. Tiles of probabilities are
+// (tile_size, tile_size), tiles of heads (tile_size, head size rounded up to whole vectors); both
+// are row-major.
 #include <cstdint>
 
 #include "kernels/matmul/tile_gemm.hpp"
@@ -9,32 +9,32 @@
 
 namespace triax::attention {
 
-/// Queries and keys of a tile. With heads of 64, a tile of keys, one of queries and their products
-/// fit the first two caches.
+/// Queries and keys per tile. With heads of 64, a tile of keys, a tile of queries and their product
+/// fit the first- and second-level caches.
 constexpr std::int64_t tile_size = 64;
 
-/// What lies above the diagonal of a tile (c > r, keys later than their query) becomes `value`.
+/// Sets all elements above the diagonal (c > r: keys later than their query) to `value`.
 void fill_above_diagonal(float* tile, std::int64_t rows, float value);
 
-/// What a query remembers of the keys seen so far (Milakov & Gimelshein 2018).
+/// Running softmax statistics of each query over the keys seen so far (Milakov & Gimelshein 2018).
 struct OnlineSoftmax {
-  float* largest = nullptr;  // (tile_size): the largest score
-  float* sum = nullptr;  // (tile_size, widest_vector): sums of exp(score - largest), a lane its own
+  float* largest = nullptr;  // (tile_size): largest score
+  float* sum = nullptr;  // (tile_size, widest_vector): sums of exp(score - largest), one per lane
 };
 
-/// Forgets everything.
+/// Resets the statistics to those of no keys.
 void reset(const OnlineSoftmax& state, std::int64_t rows);
 
-/// scores = exp(scale scores - largest), after the new scores have been counted in `state`. Rows of
-/// `out` (tile_size, width), the sums of values so far, are scaled to the new largest score; null
-/// for the first tile, which has none.
+/// scores = exp(scale scores - largest), after updating `state` with the new scores. Rescales `out`
+/// (tile_size, width), the sum of values so far, to the new largest score; null for the first tile,
+/// which has none.
 void softmax_step(float* scores, float scale, const OnlineSoftmax& state, float* out,
                   std::int64_t width, std::int64_t rows);
 
-/// The sum of the lanes of row `row`.
+/// Sum over the lanes of row `row` of state.sum.
 float row_sum(const OnlineSoftmax& state, std::int64_t row);
 
-/// scores = exp(scale scores - lse[row]): the probabilities again.
+/// scores = exp(scale scores - lse[row]): recomputes the probabilities.
 void probabilities(float* scores, float scale, const float* lse, std::int64_t rows);
 
 /// d_scores = probability * (keep * d_probability - delta[row]), into d_probability; then
@@ -42,15 +42,15 @@ void probabilities(float* scores, float scale, const float* lse, std::int64_t ro
 void softmax_gradient(float* d_probability, float* probability, const float* keep,
                       const float* delta, std::int64_t rows);
 
-/// keep[r][c] = 0 or the factor of what dropout keeps (dropout_mask.hpp), by the element's global
-/// index first_index + r * row_stride + c.
+/// keep[r][c] = dropout's factor of kept elements, or 0 (dropout_mask.hpp). The element's global
+/// index is first_index + r * row_stride + c.
 void dropout_tile(float* keep, const Dropout& dropout, std::int64_t first_index,
                   std::int64_t row_stride, std::int64_t rows, std::int64_t columns);
 
-/// scores *= scale, whole rows.
+/// scores *= scale, over `rows` whole rows.
 void scale_tile(float* scores, float scale, std::int64_t rows);
 
-/// a *= b, whole rows.
+/// a *= b, over `rows` whole rows.
 void multiply_tile(float* a, const float* b, std::int64_t rows);
 
 }  // namespace triax::attention

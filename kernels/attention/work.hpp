@@ -1,6 +1,5 @@
 #pragma once
-// What both directions of attention on the host share: how the work is handed out, and scratch
-// memory.
+// Division of work and scratch memory, shared by both directions of attention on the host.
 #include <cstdint>
 #include <functional>
 #include <string_view>
@@ -11,34 +10,34 @@
 
 namespace triax::attention {
 
-/// Floats of a row of a tile.
+/// Floats per row of a tile of a head.
 inline std::int64_t width_of(const Sizes& n) {
   return whole_vectors(n.head_size);
 }
 
-/// Head h of sample b. x: (B, T, H, D) of E.
+/// Head h of sample b of x: (B, T, H, D) of type E.
 template <class E>
 HeadView<E> head_of(const Tensor& x, std::int64_t b, std::int64_t h) {
   return {x.as<E>() + b * x.stride(0) + h * x.stride(2), x.stride(1)};
 }
 
-/// The log-sum-exps of head h of sample b. lse: (B, H, T).
+/// Log-sum-exps of head h of sample b. lse: (B, H, T).
 float* lse_of(const Tensor& lse, std::int64_t b, std::int64_t h);
 
-/// How many workers share out `items`: a thread of the rank each, but none without an item.
+/// Number of workers for `items`: one per thread of the rank, at most one per item.
 std::int64_t workers_for(std::int64_t items);
 
-/// body(worker, item) for every item below `count`, worker w taking w, w + workers, ...: which item
-/// runs where is fixed, and items of one worker run one after another, so that each worker needs
-/// one set of buffers.
+/// body(worker, item) for every item below `count`; worker w takes items w, w + workers, ... The
+/// assignment is fixed and a worker runs its items one after another, so that each worker needs one
+/// set of buffers.
 void for_each_item(std::int64_t count, const std::function<void(std::int64_t, std::int64_t)>& body);
 
-/// The dropout multipliers of the tile of queries from i0 and keys from j0 into `keep`; null
+/// Writes the dropout multipliers of the tile of queries from i0 and keys from j0 to `keep`. Null
 /// without dropout.
 const float* fill_keep(float* keep, const AttentionOptions& options, const Sizes& n, std::int64_t b,
                        std::int64_t h, std::int64_t i0, std::int64_t j0);
 
-/// One buffer a worker.
+/// One buffer per worker.
 class Scratch {
  public:
   Scratch(Arena& arena, std::int64_t workers, std::string_view name, std::int64_t floats);
@@ -82,7 +81,7 @@ struct BackwardScratch {
         dscore(arena, workers, "attention dscores", tile_size * tile_size),
         keep(arena, workers, "attention dropout", tile_size * tile_size) {}
   Scratch query, dout;           // (T, width), queries times the scale
-  Scratch delta;                 // (T): rows of dout * out summed
+  Scratch delta;                 // (T): dout * out, summed over D
   Scratch dquery;                // (T, width): summed over the tiles of keys
   Scratch dkey_sum, dvalue_sum;  // (T, width): summed over the query heads that read a key head
   Scratch key, key_t, value_t, dkey, dvalue, probability, dscore, keep;
