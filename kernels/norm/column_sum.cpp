@@ -8,7 +8,7 @@
 
 namespace triax {
 namespace {
-constexpr std::int64_t tile = 256;  // columns whose sums stay in registers and L1
+constexpr std::int64_t tile = 256;  // columns per task; their sums stay in L1
 }
 
 std::int64_t norm_blocks(std::int64_t rows, MemorySpace space) {

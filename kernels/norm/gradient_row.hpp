@@ -1,6 +1,6 @@
 #pragma once
-// What the backward passes of the norms have in common: a row or two at a time, with a
-// residual to add.
+// Row loop shared by the backward passes of the norms: one or two rows at a time, with an optional
+// residual gradient to add.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -14,7 +14,8 @@
 
 namespace triax {
 
-/// One row of the backward pass; residual may be null, and dx is written past the caches or not.
+/// Pointers of one row in the backward pass. residual may be null; `past` writes dx past the
+/// caches.
 template <class T>
 struct GradientRow {
   T* dx;
@@ -24,18 +25,18 @@ struct GradientRow {
   bool past;
 };
 
-/// Rows that go side by side: while the sums of one end, the others' go on, the weights are widened
-/// and the columns' sums read and written once for all. As many as there are registers for.
+/// Rows processed together, limited by the number of registers. Sums of one row overlap with those
+/// of the other; weights are widened, and column sums loaded and stored, once for both.
 inline constexpr std::size_t rows_side_by_side = vector_registers == 32 ? 2 : 1;
 
-/// What a row's gradient is the product of, so that it is added to a residual by multiply_add.
+/// A row's gradient as two factors, so that multiply_add can add it to the residual.
 struct GradientFactors {
   float factor;
   FloatVector rest;
 };
 
-/// dx[c] = residual[c] + gradients(c, lanes)[r] of each row r, a vector from column c on; without a
-/// residual, the gradient alone.
+/// dx[c] = residual[c] + gradients(c, lanes)[r] for each row r, one vector from column c on;
+/// without a residual, dx is the gradient alone.
 template <class T, std::size_t n, class Gradients>
 inline void store_gradients(const std::array<GradientRow<T>, n>& rows, std::int64_t columns,
                             const Gradients& gradients) {
@@ -60,9 +61,8 @@ inline void store_gradients(const std::array<GradientRow<T>, n>& rows, std::int6
 }
 
 /// Calls backward_rows(array of GradientRow<T>, sums) for all rows of dx, dy, residual (may be
-/// empty) and x, all of one shape: rows_side_by_side at a time, or one. `sums`, an array of
-/// pointers, are the columns' sums so far of each of `partials`, (row_blocks, columns) each, of
-/// which a block of rows has a row.
+/// empty) and x, all of one shape, rows_side_by_side at a time and the last one alone. `partials`:
+/// (row_blocks, columns) each; `sums` points to the row of each that belongs to this chunk of rows.
 template <class T, std::size_t count, class BackwardRows>
 void for_each_gradient_row(const Tensor& dx, const Tensor& dy, const Tensor& residual,
                            const Tensor& x, const std::array<float*, count>& partials,

@@ -19,21 +19,20 @@
 namespace triax {
 namespace {
 
-constexpr std::int64_t rows_together = 16;  // of a parallel task of the forward pass
-constexpr int partial_sums = 32;            // of each sum: registers are short of more
+constexpr std::int64_t rows_together = 16;  // rows per parallel task of the forward pass
+constexpr int partial_sums = 32;            // of each sum; more would not fit the registers
 
-// Deviations are taken from a pivot near the mean, so that their squares do not cancel, nor the
-// digits of a row whose mean is large.
+// Statistics of a row from one pass. Deviations are taken from a pivot near the mean, so that
+// neither their squares nor the digits of a row with a large mean cancel.
 struct RowStatistics {
   float pivot;
-  float rest;  // of the mean: it is pivot + rest
+  float rest;  // mean - pivot
   float rstd;
-  float offset;  // - rest * rstd
+  float offset;  // -rest * rstd
 };
 
-// The mean of the first 64 elements. It differs from that of all n by sqrt(n / 64) standard
-// deviations at most, whatever they are: cancellation costs the variance a factor of n / 64 at
-// most.
+// The mean of the first 64 elements. It differs from the mean of all n by at most sqrt(n / 64)
+// standard deviations, so cancellation costs the variance at most a factor of n / 64.
 template <class T>
 float pivot_of(const T* x, std::int64_t columns) {
   const std::int64_t first = std::min<std::int64_t>(columns, 64);
@@ -42,7 +41,7 @@ float pivot_of(const T* x, std::int64_t columns) {
   return sum / static_cast<float>(first);
 }
 
-// From the sums of x - pivot and of its square.
+// Statistics from the sums of x - pivot and of its square.
 RowStatistics statistics_of(float pivot, float sum, float squares, std::int64_t columns,
                             float epsilon) {
   const float inverse = 1.0F / static_cast<float>(columns);
@@ -52,7 +51,7 @@ RowStatistics statistics_of(float pivot, float sum, float squares, std::int64_t 
   return {pivot, rest, rstd, -rest * rstd};
 }
 
-// (x - mean) rstd.
+// (x - mean) * rstd.
 FloatVector normalised(FloatVector x, const RowStatistics& of) {
   return multiply_add(x - of.pivot, FloatVector{} + of.rstd, FloatVector{} + of.offset);
 }
@@ -72,7 +71,7 @@ std::array<T*, n> rows_from(const Rows<T>& rows, std::int64_t r) {
   return from;
 }
 
-// The statistics of n rows side by side, in one pass, in which meanwhile(c, lanes) goes on.
+// Statistics of n rows side by side in one pass, which also calls meanwhile(c, lanes).
 template <std::size_t n, class T, class Meanwhile>
 std::array<RowStatistics, n> statistics_of(const std::array<T*, n>& x, std::int64_t columns,
                                            float epsilon, const Meanwhile& meanwhile) {
@@ -94,8 +93,8 @@ std::array<RowStatistics, n> statistics_of(const std::array<T*, n>& x, std::int6
   return of;
 }
 
-// As many of rows [begin, end) as groups of n make, and where they end. The next rows are read
-// while these are written, so that memory is busy both ways.
+// Normalises rows from `begin` on in groups of n and returns the end of the last whole group. The
+// next rows are read while these are written, so that memory is busy in both directions.
 template <std::size_t n, class T>
 std::int64_t forward_groups(const ForwardRows<T>& rows, std::int64_t begin, std::int64_t end) {
   constexpr auto step = static_cast<std::int64_t>(n);
@@ -122,8 +121,8 @@ std::int64_t forward_groups(const ForwardRows<T>& rows, std::int64_t begin, std:
   }
 }
 
-// Two share what it takes to widen the weights. In float32 that is nothing, and memory what takes
-// the time: one has fewer streams.
+// Two rows share the widening of weights. In float32 nothing is widened and memory is the limit:
+// one row at a time has fewer streams.
 template <class T>
 void forward_rows(const ForwardRows<T>& rows, std::int64_t begin, std::int64_t end) {
   if constexpr (!std::is_same_v<T, float>)
@@ -138,7 +137,7 @@ void backward_rows(const std::array<GradientRow<T>, n>& rows, const T* weight, f
                    float* dbias, std::int64_t columns, float epsilon) {
   std::array<float, n> pivots;
   for (std::size_t i = 0; i < n; ++i) pivots[i] = pivot_of(rows[i].x, columns);
-  float sums[4 * n];  // of deviations x - pivot, of their squares, of g and of g (x - pivot)
+  float sums[4 * n];  // sums of x - pivot, of its square, of g and of g (x - pivot)
   vector_sums<partial_sums>(sums, columns, [=](std::int64_t c, auto lanes, const auto& add) {
     const FloatVector gain = lanes.load(weight + c);
 #pragma GCC unroll 2
@@ -153,7 +152,7 @@ void backward_rows(const std::array<GradientRow<T>, n>& rows, const T* weight, f
   });
   const float inverse = 1.0F / static_cast<float>(columns);
   std::array<RowStatistics, n> statistics;
-  std::array<float, n> minus_g, minus_gx;  // the means
+  std::array<float, n> minus_g, minus_gx;  // minus mean(g) and minus mean(g xhat)
   for (std::size_t i = 0; i < n; ++i) {
     const float* of = sums + 4 * i;
     statistics[i] = statistics_of(pivots[i], of[0], of[1], columns, epsilon);

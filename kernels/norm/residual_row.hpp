@@ -1,5 +1,5 @@
 #pragma once
-// Residual sums on the host, row by row: by themselves, or each with the norm that reads it.
+// Residual sums on the host, row by row: alone, or each before the norm that reads it.
 #include <cstdint>
 
 #include "kernels/base/rows.hpp"
@@ -7,14 +7,14 @@
 
 namespace triax {
 
-/// sum = x + a + bias; bias may be null.
+/// Operands of sum = x + a + bias; bias may be null.
 template <class T>
 struct ResidualRows {
   Rows<T> sum, x, a;
   const T* bias;
 };
 
-/// Checked; `bias` may be empty.
+/// The checked operands; `bias` may be empty.
 template <class T>
 ResidualRows<T> residual_rows(const Tensor& sum, const Tensor& x, const Tensor& a,
                               const Tensor& bias) {
@@ -23,7 +23,7 @@ ResidualRows<T> residual_rows(const Tensor& sum, const Tensor& x, const Tensor& 
           bias.empty() ? nullptr : elements_of<T>(bias, out.columns, "bias")};
 }
 
-/// Row r; `past` as for lanes.write.
+/// Computes row r of the sum; `past` as for lanes.write.
 template <class T>
 inline void add_residual(const ResidualRows<T>& rows, std::int64_t r, bool past) {
   T* to = rows.sum[r];

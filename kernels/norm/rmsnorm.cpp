@@ -36,7 +36,7 @@ void forward_row(T* y, const T* x, const T* weight, std::int64_t columns, float 
 template <class T, std::size_t n>
 void backward_rows(const std::array<GradientRow<T>, n>& rows, const T* weight, float* dweight,
                    std::int64_t columns, float epsilon) {
-  std::array<float, n> factor, minus_gx;  // the mean
+  std::array<float, n> factor, minus_gx;  // minus mean(g xhat)
   for (std::size_t i = 0; i < n; ++i) factor[i] = reciprocal_rms(rows[i].x, columns, epsilon);
   float sums[n];
   vector_sums(sums, columns, [=](std::int64_t c, auto lanes, const auto& add) {

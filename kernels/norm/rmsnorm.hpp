@@ -9,20 +9,20 @@ namespace triax {
 void rmsnorm_forward(const Stream& stream, const Tensor& y, const Tensor& x, const Tensor& weight,
                      float epsilon);
 
-/// sum = x + a + bias, each row, and y its norm: to the bit as residual_forward and
-/// rmsnorm_forward, but the sum is not read from memory again. All of x, a, sum and y: (N, E);
-/// bias: (E) or empty. sum may be x or a; y is none of them.
+/// sum = x + a + bias and y = RMS norm of sum, row by row. Bit for bit the results of
+/// residual_forward and rmsnorm_forward, without reading the sum from memory again. x, a, sum, y:
+/// (N, E); bias: (E) or empty. sum may be x or a; y must be none of them.
 void residual_rmsnorm_forward(const Stream& stream, const Tensor& y, const Tensor& sum,
                               const Tensor& x, const Tensor& a, const Tensor& bias,
                               const Tensor& weight, float epsilon);
 
-/// dx = residual + gradient through the norm; residual: (N, E), may be dx itself or empty (zero).
-/// dx may be dy. dweight: (E) of any type, summed over rows in a fixed order; added to when
-/// `accumulate`, else overwritten.
+/// dx = residual + gradient through the norm. residual: (N, E), may be dx or empty (zero). dx may
+/// be dy. dweight: (E) of any type, summed over rows in a fixed order; added to if `accumulate`,
+/// else overwritten.
 void rmsnorm_backward(const Stream& stream, const Tensor& dx, const Tensor& dweight,
                       const Tensor& dy, const Tensor& residual, const Tensor& x,
                       const Tensor& weight, float epsilon, bool accumulate, Arena& scratch);
-/// The most that rmsnorm_backward takes from `scratch`, which lies in `space`.
+/// Upper bound of the bytes that rmsnorm_backward takes from `scratch` in `space`.
 std::size_t rmsnorm_scratch_bytes(std::int64_t rows, std::int64_t columns,
                                   MemorySpace space = MemorySpace::host);
 

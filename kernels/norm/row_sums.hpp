@@ -1,6 +1,6 @@
 #pragma once
-// Rows added in their order, a few at a time: a column's sum stays in a register from one of them
-// to the next, and is loaded and stored once.
+// Sums of rows in their order, a few rows at a time: a column's sum stays in a register across them
+// and is loaded and stored once. Used for gradients of embeddings, positions and biases.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace triax {
 
-/// Rows that are added at a time.
+/// Rows added per pass.
 inline constexpr std::int64_t rows_at_once = 4;
 
-// A processor that reads several rows at once, or rows from anywhere, does not know by itself which
-// come next: those so many rows later are asked for.
+// Distance in rows of prefetching: the processor does not predict the next rows when a loop reads
+// several at once or in any order.
 inline constexpr std::int64_t rows_ahead = 8;
 
-/// A row that nobody asks for.
+/// A row that is not needed.
 struct NoRow {
   friend constexpr NoRow operator+(NoRow row, std::int64_t /*columns*/) { return row; }
 };
@@ -49,10 +49,10 @@ void add_some_rows(To* to, const From* from, std::int64_t columns, std::int64_t 
 
 }  // namespace detail
 
-/// to[c] = from[c] + row_at(i)[c] + row_at(i + 1)[c] + ..., of `count` rows, 1 to rows_at_once:
-/// added in float32 and rounded as they are stored. Rows are asked for ahead, so row_at takes
-/// indices up to i + count + rows_ahead and gives the row that is added then, or some row; other_at
-/// gives what else is needed with a row (NoRow where nothing is).
+/// to[c] = from[c] + row_at(i)[c] + row_at(i + 1)[c] + ... over `count` rows, 1 to rows_at_once,
+/// added in float32 and rounded when stored. Rows are prefetched, so row_at and other_at get
+/// indices up to i + count + rows_ahead; beyond the last row they may return any row. other_at(i)
+/// is other memory needed with row i (NoRow if none).
 template <class To, class From, class RowAt, class OtherAt>
 void add_rows(To* to, const From* from, std::int64_t columns, std::int64_t i, std::int64_t count,
               const RowAt& row_at, const OtherAt& other_at) {
