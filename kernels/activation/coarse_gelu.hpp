@@ -1,22 +1,21 @@
 #pragma once
-// GELU and its derivative where results are rounded to 16 bits: by a table of polynomials, where a
-// register has it (AVX-512) in fewer instructions than a sigmoid. The same bits on every kind of
-// processor.
+// GELU and its derivative for results that are rounded to 16 bits, by a table of polynomials. Where
+// a register holds the table (AVX-512), this takes fewer instructions than a sigmoid. The same bits
+// on every ISA level.
 #include "kernels/simd/vector_group.hpp"
 
 namespace triax {
 namespace detail {
 
-// What GELU falls short of x by where x is positive, and of 0 where it is negative: the same
-// function of |x|, r(z) = z / (1 + exp(2 u)) with 2 u = z (linear + cubic z^2). In each of sixteen
-// pieces around the multiples of `step` it is a polynomial of degree 4 in the distance to that
-// multiple, by least squares of the relative errors of r and r' together; it begins as z / 2
-// exactly, and at `end` it is 0 with its derivative. Errors: of r 8e-7, which is 1e-4 of itself up
-// to 4 and 3e-8 from there on; of r' 4e-5.
+// Shortfall r of GELU: gelu(x) = max(x, 0) - r(|x|) with r(z) = z / (1 + exp(2 u)) and 2 u = z
+// (linear + cubic z^2). In each of sixteen pieces around the multiples of `step`, r is a polynomial
+// of degree 4 in the distance to that multiple, fitted by least squares to the relative errors of r
+// and r' together. It begins exactly as z / 2; at `end` both r and r' are 0. Errors: 8e-7 in r,
+// relatively 1e-4 up to z = 4 and absolutely 3e-8 beyond; 4e-5 in r'.
 struct GeluShortfall {
   static constexpr float step = 0.34375F, end = 5.3125F;
   static constexpr int degree = 4;
-  // Of each power of the distance, by piece.
+  // Row i: the coefficients of distance^i in each piece.
   alignas(64) static constexpr float coefficients[degree + 1][16] = {
       {0.0F, 0.125650704F, 0.169096947F, 0.156100959F, 0.116511457F, 0.0737353712F, 0.0402318053F,
        0.018990675F, 0.00772315543F, 0.00268172566F, 0.00078541087F, 0.000191286381F,
@@ -36,33 +35,34 @@ struct GeluShortfall {
   };
 };
 
-// Of a power of the distance, that of each lane's piece, whose number is the lowest bits.
+// Coefficient of distance^power for each lane's piece; the piece's number is in the lane's lowest
+// bits.
 template <int power, int n>
 [[gnu::always_inline]] inline VectorGroup<n> shortfall_coefficient(const VectorGroup<n>& piece) {
   const TableOf16 table = table_of_16(GeluShortfall::coefficients[power]);
   return each([&](FloatVector at) { return lookup(table, same_bits<WordVector>(at)); }, piece);
 }
 
-// Which piece |x| is in.
+// The piece that |x| lies in.
 template <int n>
 struct GeluPiece {
   VectorGroup<n> x;
-  VectorGroup<n> z;       // |x|, `end` at most
-  VectorGroup<n> number;  // in the lowest bits
+  VectorGroup<n> z;       // min(|x|, end)
+  VectorGroup<n> number;  // of the piece, in the lowest bits
 
   [[gnu::always_inline]] explicit GeluPiece(const VectorGroup<n>& of)
       : x(of),
         z(magnitude_within(GeluShortfall::end, x)),
         number(multiply_add(z, 1.0F / GeluShortfall::step, round_to_one)) {}
-  static constexpr float round_to_one = 0x1.8p23F;  // a float this large has no fraction
+  static constexpr float round_to_one = 0x1.8p23F;  // floats of this size are integers
 };
 
-// The polynomial begun.
+// The polynomial's distance and first two steps.
 template <int n>
 struct BegunGelu {
   VectorGroup<n> x, number;
   VectorGroup<n> distance;
-  VectorGroup<n> first, second;  // two of its steps
+  VectorGroup<n> first, second;  // Horner steps, from degree 4
 
   [[gnu::always_inline]] explicit BegunGelu(const GeluPiece<n>& of)
       : x(of.x),
@@ -79,8 +79,8 @@ struct CoarseGelu {
   VectorGroup<n> value, slope;
 };
 
-/// GELU (tanh approximation) of x and its derivative, to 8e-7 and 4e-5. Both are NaN where x is. Of
-/// minus infinity they are zero to that precision, which in float32 is NaN.
+/// GELU (tanh approximation) of x and its derivative, with errors of 8e-7 and 4e-5. NaN if x is
+/// NaN. At minus infinity both are zero within these errors, whereas the float32 path gives NaN.
 template <int n>
 [[gnu::always_inline]] inline CoarseGelu<n> coarse_gelu(const detail::BegunGelu<n>& of) {
   using detail::shortfall_coefficient;
@@ -95,7 +95,7 @@ template <int n>
                        fall)};
 }
 
-/// For all elements from begin to end: last(i, gelu, lanes) with that of argument(i, lanes).
+/// For all elements from begin to end: last(i, gelu, lanes) with the GELU of argument(i, lanes).
 template <class Argument, class Last>
 [[gnu::always_inline]] inline void for_coarse_gelus(std::int64_t begin, std::int64_t end,
                                                     const Argument& argument, const Last& last) {

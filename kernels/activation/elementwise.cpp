@@ -16,10 +16,10 @@
 namespace triax {
 namespace {
 
-constexpr std::int64_t block = 16384;  // elements of a parallel task
+constexpr std::int64_t block = 16384;  // elements per parallel task
 
-// sums[c] = sum of rows [begin, end) of dy, in their order. Rows of float32 one by one, as they lie
-// in memory: what to ask for ahead the processor knows best, and its reach is enough.
+// sums[c] = sum of rows [begin, end) of dy, in their order. Float32 rows are added one by one in
+// memory order: the processor's own prefetching serves that best.
 template <class T>
 void sum_rows(float* sums, const Rows<T>& dy, std::int64_t begin, std::int64_t end) {
   std::fill_n(sums, dy.columns, 0.0F);
@@ -84,7 +84,7 @@ void convert(const Stream& stream, const Tensor& dst, const Tensor& src) {
       U* to = elements_of<U>(dst, dst.elements(), "dst");
       const T* from = elements_of<T>(src, dst.elements(), "src");
       parallel_for_blocks(dst.elements(), block, [=](std::int64_t begin, std::int64_t end) {
-        if constexpr (std::is_same_v<U, Bf16>) {  // exactly: vectors may lose what is subnormal
+        if constexpr (std::is_same_v<U, Bf16>) {  // exact: vectors may lose subnormal numbers
 #pragma omp simd
           for (std::int64_t i = begin; i < end; ++i) to[i] = float{from[i]};
         } else {

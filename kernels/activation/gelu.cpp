@@ -12,7 +12,7 @@
 
 namespace triax {
 namespace {
-constexpr std::int64_t block = 8192;  // elements of a parallel task
+constexpr std::int64_t block = 8192;  // elements per parallel task
 }
 
 void gelu_forward(const Stream& stream, const Tensor& y, const Tensor& x) {

@@ -18,13 +18,13 @@ inline FloatVector sigmoid(FloatVector x) {
   return sigmoid_from(exp_of_minus(x));
 }
 
-// Where results are rounded to 16 bits: of sigmoid(x).
+// Argument of for_coarse_sigmoids for sigmoid(x), for results that are rounded to 16 bits.
 template <int n>
 [[gnu::always_inline]] inline SigmoidArgument<n> sigmoid_argument(const VectorGroup<n>& x) {
   return {x, x * -std::numbers::log2e_v<float>};
 }
 
-// Rows of the fused (N, 2 I) matrix that belongs to rows of (N, I).
+// Rows of the fused (N, 2 I) matrix that belong to the rows of `half` (N, I).
 template <class T>
 Rows<T> fused_rows(const Tensor& tensor, const Rows<T>& half, const char* name) {
   const Rows<T> rows = rows_of<T>(tensor, name);
@@ -70,7 +70,7 @@ void swiglu_backward(const Stream& stream, const Tensor& dx, const Tensor& y, co
     const Rows<T> upstream = rows_like(dy, out, "dy");
     const Rows<T> in = fused_rows(x, out, "x");
     const Rows<T> gradient = fused_rows(dx, out, "dx");
-    // The second half of a row must begin as store_two needs too.
+    // The second half of a row must be aligned for store_two, too.
     const bool whole_lines = out.columns % (2 * vector_floats) == 0;
     const bool past = whole_lines && past_caches(dx, {&dy, &x});
     const bool past_y = past_caches(y, {&dy, &x});
