@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::int64_t none = -1;  // no row
 
-// Rows of a table lie anywhere, and no processor guesses where: that of the token so many rows
-// later is asked for while this one is worked on.
+// Distance in tokens of prefetching: rows of a table are in random order, which no processor
+// predicts.
 constexpr std::int64_t ahead = 4;
 
 template <class G>
@@ -26,12 +26,12 @@ void clear_rows(const Rows<G>& out) {
   parallel_for(out.rows, [=](std::int64_t r) { std::fill_n(out[r], out.columns, G{}); });
 }
 
-// Columns [begin, end) of `to` += those of row_at(first), ..., row_at(last - 1): summed in float32
-// in that order and rounded once. row_at and other_at as add_rows() has them.
+// Columns [begin, end) of `to` += those of row_at(first), ..., row_at(last - 1), summed in float32
+// in that order and rounded once. row_at and other_at as in add_rows().
 template <class G, class RowAt, class OtherAt>
 void add_run(G* to, std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last,
              const RowAt& row_at, const OtherAt& other_at) {
-  constexpr std::int64_t tile = 1024;  // columns whose sums stay in L1
+  constexpr std::int64_t tile = 1024;  // columns; their sums stay in L1
   for (std::int64_t at = begin; at < end; at += tile) {
     const std::int64_t columns = std::min(tile, end - at);
     const auto row = [=](std::int64_t i) { return row_at(i) + at; };
@@ -53,14 +53,14 @@ void add_run(G* to, std::int64_t begin, std::int64_t end, std::int64_t first, st
   }
 }
 
-// The rows of a batch whose tokens a shard has, by token: those of a token lie together, in their
-// order.
+// Rows of a micro-batch whose tokens belong to this shard, sorted by token and, within a token, by
+// row.
 struct TokenOrder {
   void take(Arena& scratch, std::int64_t rows, std::int64_t vocabulary) {
     ends = scratch.take("ends of tokens", DType::i32, {vocabulary + 1}).as<std::int32_t>();
     row = scratch.take("row order", DType::i32, {rows}).as<std::int32_t>();
   }
-  // target(r): the token of row r, or `none`.
+  // target(r) is the token of row r in this shard, or `none`.
   template <class Target>
   void sort(std::int64_t rows, std::int64_t vocabulary, const Target& target) {
     std::fill_n(ends, vocabulary + 1, 0);
@@ -71,23 +71,23 @@ struct TokenOrder {
       ends[t + 1] += ends[t];
     }
     count = ends[vocabulary];
-    // Each begin moves to the end as the rows are placed.
+    // ends[t] starts as the first index of token t and reaches its end as rows are placed.
     for (std::int64_t r = 0; r < rows; ++r)
       if (const std::int64_t t = target(r); t != none)
         row[ends[t]++] = static_cast<std::int32_t>(r);
   }
 
-  std::int32_t* ends = nullptr;  // where the rows of each token end
+  std::int32_t* ends = nullptr;  // end of each token's rows in `row`
   std::int32_t* row = nullptr;
   std::int64_t count = 0;
-  std::int64_t longest = 0;  // the most rows that a token has
+  std::int64_t longest = 0;  // most rows of any one token
 };
 
-// Columns that cores work on at a time: all, as memory likes best, unless one token has so many
-// rows that its core would work on when the others are done. Sums are the same however it is cut.
+// Columns per task. All columns at once suit memory best, unless one token has so many rows that
+// its core would finish after all others. The cut does not change the sums.
 std::int64_t columns_of_a_run(std::int64_t columns, const TokenOrder& order) {
-  constexpr std::int64_t cache_line = 32;  // numbers of 16 bits
-  constexpr std::int64_t parts = 4;        // of a core's work: more than one is too much
+  constexpr std::int64_t cache_line = 32;  // in 16-bit numbers
+  constexpr std::int64_t parts = 4;        // one task may take up to 1/4 of a core's work
   const std::int64_t cores = host_concurrency();
   const std::int64_t pieces = std::clamp<std::int64_t>(
       parts * order.longest * cores / std::max<std::int64_t>(1, order.count), 1, cores);
@@ -95,8 +95,8 @@ std::int64_t columns_of_a_run(std::int64_t columns, const TokenOrder& order) {
   return std::max(cache_line, (width + cache_line - 1) / cache_line * cache_line);
 }
 
-// table[target(r)] += dy[r] for the rows of `order`. A core takes the runs that begin among its
-// rows.
+// table[target(r)] += dy[r] for the rows of `order`. A task handles the rows of one token and one
+// range of columns; tasks that do not begin a token return at once.
 template <class G, class T, class Target>
 void scatter_rows(const Rows<G>& table, const Rows<T>& dy, const TokenOrder& order,
                   const Target& target) {
@@ -115,7 +115,7 @@ void scatter_rows(const Rows<G>& table, const Rows<T>& dy, const TokenOrder& ord
   });
 }
 
-// to = from, bit for bit, while memory fetches the row that is copied later.
+// to = from, bit for bit; prefetches the row that is copied `ahead` rows later.
 template <class T>
 void copy_row(T* to, const T* from, const T* later, std::int64_t columns, bool past) {
   constexpr std::int64_t step = vector_bytes / static_cast<std::int64_t>(sizeof(T));
@@ -222,7 +222,7 @@ void position_backward(const Stream& stream, const Tensor& dweight, const Tensor
     const std::int64_t start = first_row % sequence_length;  // the position of row 0
     parallel_for(std::min(in.rows, sequence_length), [=](std::int64_t first) {
       const std::int64_t count = (in.rows - first + sequence_length - 1) / sequence_length;
-      // Behind the rows of this position come those of the next one.
+      // After the rows of this position come those of the next one, to prefetch.
       const auto row_at = [=](std::int64_t i) -> const T* {
         return in[std::min(first + i / count + i % count * sequence_length, in.rows - 1)];
       };

@@ -1,27 +1,27 @@
 #pragma once
-// Token and position embeddings. Rows of tokens are (N) = (B T), padded rows carry token -1.
+// Token and position embeddings. Rows of tokens are (N) = (B T); rows of padding have token -1.
 #include "kernels/base/device/arena.hpp"
 
 namespace triax {
 
-/// y[r] = weight[tokens[r] - first_token], or zero where the token is not in this shard of the
-/// vocabulary (or is -1). y: (N, E); tokens: (N) int32; weight: (V_local, E).
+/// y[r] = weight[tokens[r] - first_token], or zero if the token is -1 or belongs to another shard
+/// of the vocabulary. y: (N, E); tokens: (N) int32; weight: (V_local, E).
 void embedding_forward(const Stream& stream, const Tensor& y, const Tensor& tokens,
                        const Tensor& weight, std::int64_t first_token);
 
-/// dweight[tokens[r] - first_token] += dy[r] for the tokens of this shard; from zero unless
-/// `accumulate`. dweight is float32 or of the type of dy; each row is summed in float32, in row
-/// order (on a device in segments of that order), and rounded once.
+/// dweight[tokens[r] - first_token] += dy[r] for the tokens of this shard; dweight starts at zero
+/// unless `accumulate`. dweight is float32 or has the type of dy. Each row is summed in float32 in
+/// row order (on a device in segments of that order) and rounded once.
 void embedding_backward(const Stream& stream, const Tensor& dweight, const Tensor& tokens,
                         const Tensor& dy, std::int64_t first_token, bool accumulate,
                         Arena& scratch);
-/// The most that embedding_backward takes from `scratch`, which lies in `space`, for a dy of this
-/// shape and a dweight of `vocabulary` rows.
+/// Upper bound of the bytes that embedding_backward takes from `scratch` in `space`, for a dy of
+/// this shape and a dweight of `vocabulary` rows.
 std::size_t embedding_scratch_bytes(const Shape& dy, std::int64_t vocabulary,
                                     MemorySpace space = MemorySpace::host);
 
-/// y[r] += weight[(first_row + r) % T] for r < rows. y: (N, E); weight: (positions >= T, E).
-/// Row r stands for global row first_row + r of the micro-batch.
+/// y[r] += weight[(first_row + r) % T]. y: (N, E); weight: (positions >= T, E). Row r is global row
+/// first_row + r of the micro-batch.
 void position_forward(const Stream& stream, const Tensor& y, const Tensor& weight,
                       std::int64_t first_row, std::int64_t sequence_length);
 
