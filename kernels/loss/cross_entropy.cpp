@@ -21,7 +21,7 @@ constexpr std::int64_t stats_per_row = 3;  // maximum, sum of exponentials, logi
 
 struct SoftmaxSum {
   float largest = -infinity;
-  double sum = 0.0;  // of exponentials, relative to that of the largest
+  double sum = 0.0;  // of exp(x - largest)
 };
 
 template <class T>
@@ -35,10 +35,10 @@ float maximum(const T* row, std::int64_t columns) {
 
 struct RunOfRow {
   float largest;
-  float sum;  // of exponentials, relative to that of `shift`
+  float sum;  // of exp(x - shift)
 };
 
-// The exponents of 2 that make e^(x - shift): 0 where x is shift, however large. NaN stays.
+// Exponents t with 2^t = e^(x - shift). t is exactly 0 if x is shift, however large. NaN stays.
 template <int n>
 [[gnu::always_inline]] inline VectorGroup<n> binary_exponents(const VectorGroup<n>& x,
                                                               float shift) {
@@ -49,7 +49,7 @@ template <class T>
 RunOfRow sum_run(const T* run, std::int64_t count, float shift) {
   FloatVector largest = FloatVector{} - infinity;
   if constexpr (!std::is_same_v<T, float>) {
-    // Exponentials to 4e-6, a hundredth of what the rounding of the logits makes of them.
+    // These exponentials have errors of 4e-6, a hundredth of what the logits' own rounding causes.
     const float sum = sum_of_powers(count, [&](std::int64_t c, auto lanes) {
       const auto logits = lanes.stream(run + c);
       largest = lanes.larger_of(largest, logits);
@@ -66,10 +66,10 @@ RunOfRow sum_run(const T* run, std::int64_t count, float shift) {
   }
 }
 
-// One pass: exponentials are taken relative to the maximum of the first logits of the row, or of
-// the first run of it that has one, and to that of a later one where it is so much larger that they
-// could leave the range of float. In float within runs, in double over them: a vocabulary is long
-// enough for float sums to drift.
+// One pass over a row. Exponentials are relative to `shift`, the maximum of the first 2048 logits
+// or of the first section with a finite one. It moves to the maximum of a later section that
+// exceeds it by so much that the exponentials could leave float's range. Sums are float within a
+// section and double across sections: a vocabulary is long enough for float sums to drift.
 template <class T>
 SoftmaxSum softmax_sum(const T* row, std::int64_t columns) {
   constexpr std::int64_t length = std::is_same_v<T, float> ? 2048 : 8192;
@@ -90,12 +90,13 @@ SoftmaxSum softmax_sum(const T* row, std::int64_t columns) {
     so_far.sum += static_cast<double>(run.sum);
   }
   so_far.sum *= std::exp(static_cast<double>(shift) - static_cast<double>(finite(so_far.largest)));
-  // The largest alone has 1, and not what its coarse exponential relative to another came to.
+  // The largest logit alone contributes 1; its coarse exponential relative to `shift` may give
+  // less.
   if (so_far.largest > -infinity && so_far.sum < 1.0) so_far.sum = 1.0;
   return so_far;
 }
 
-// row = scale * (softmax - onehot(label)); `label` may lie outside the row.
+// row = scale * (softmax - onehot(label)). `label` may lie outside the row.
 template <class T>
 void backward_row(T* row, std::int64_t columns, std::int64_t label, float lse, float scale) {
   const bool here = label >= 0 && label < columns;
@@ -113,13 +114,13 @@ void backward_row(T* row, std::int64_t columns, std::int64_t label, float lse, f
           lanes.write(row + c, e.fraction * e.power, false);
         });
   if (!here) return;
-  // In 16 bits not from the row again: rounded near 1, it would cancel.
+  // In 16 bits the softmax is not read back from the row: rounded near 1, it would cancel.
   const float softmax =
       std::is_same_v<T, float> ? float{row[label]} : scale * fast_exp(label_logit - lse);
   row[label] = softmax - scale;
 }
 
-// What is kept of a row's statistics: floats, as shards exchange them.
+// Writes a row's statistics in float, as shards exchange them.
 template <class T>
 void write_stats(float* to, const T* row, std::int64_t columns, std::int64_t label) {
   const SoftmaxSum softmax = softmax_sum(row, columns);
@@ -128,7 +129,7 @@ void write_stats(float* to, const T* row, std::int64_t columns, std::int64_t lab
   to[2] = label >= 0 && label < columns ? float{row[label]} : 0.0F;
 }
 
-// The whole row's: its padding becomes zero.
+// Gradient of a stored row; its padding becomes zero.
 template <class T>
 void gradient_of_row(T* row, std::int64_t columns, std::int64_t stored, std::int64_t label,
                      float lse, float scale) {

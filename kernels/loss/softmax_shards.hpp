@@ -7,19 +7,18 @@
 
 namespace triax {
 
-/// The logarithm of the sum of a row's exponentials, from `sum`, which is relative to the largest.
+/// Logarithm of the sum of a row's exponentials; `sum` is relative to `largest`.
 TRIAX_HOST_DEVICE inline double log_sum_exp(double largest, double sum) {
   return largest + std::log(sum);
 }
 
-/// The softmax statistics of one row of logits from those of its shards.
+/// Softmax statistics of a row, merged from those of its shards.
 struct MergedRow {
   double lse;
   double label_logit;
 };
 
-/// stats: {maximum, sum of exponentials, logit of the label} of shard s at stats + s *
-/// shard_stride.
+/// Shard s has its {maximum, sum of exponentials, logit of the label} at stats + s * shard_stride.
 TRIAX_HOST_DEVICE inline MergedRow merge_shards(const float* stats, std::int64_t shards,
                                                 std::int64_t shard_stride) {
   double largest = -static_cast<double>(INFINITY);
@@ -31,7 +30,7 @@ TRIAX_HOST_DEVICE inline MergedRow merge_shards(const float* stats, std::int64_t
   double label_logit = 0.0;
   for (std::int64_t s = 0; s < shards; ++s) {
     const float* shard = stats + s * shard_stride;
-    // A shard without real columns has no maximum; every other one has a sum of at least 1, or NaN.
+    // A shard without real columns has no maximum; every other shard's sum is at least 1 or NaN.
     if (shard[1] != 0.0F)
       total += static_cast<double>(shard[1]) * std::exp(static_cast<double>(shard[0]) - largest);
     label_logit += static_cast<double>(shard[2]);
