@@ -13,11 +13,11 @@
 namespace triax {
 namespace {
 
-constexpr std::int64_t block = 8192;  // elements of a parallel task
+constexpr std::int64_t block = 8192;  // elements per parallel task
 
 template <class T>
 void round(T* to, const float* from, std::int64_t n, const ElementNumbers& numbers) {
-  constexpr std::int64_t few = 2048;  // whose words stay in L1
+  constexpr std::int64_t few = 2048;  // elements; their words stay in L1
   parallel_for_blocks(n, few, [=](std::int64_t begin, std::int64_t end) {
     std::uint32_t words[few];
     numbers.words(words, begin, end);

@@ -7,7 +7,8 @@
 
 namespace triax {
 
-/// In double, since 1 - beta2 loses its digits in float; the update itself is float32.
+/// Options of one step. They are double because 1 - beta2 loses digits in float; the update itself
+/// is float32.
 struct AdamWOptions {
   double learning_rate = 1e-3;
   double beta1 = 0.9;
@@ -15,18 +16,17 @@ struct AdamWOptions {
   double epsilon = 1e-8;
   double weight_decay = 0.0;  // decoupled: p -= lr * weight_decay * p
   std::int64_t step = 1;      // counted from 1, for the bias correction
-  // Where given, `weights` are rounded stochastically, by the words of these elements; else to
-  // nearest.
+  // If set, `weights` are rounded stochastically with the random words of these elements; otherwise
+  // to nearest.
   std::optional<ElementNumbers> stochastic = {};
 };
 
-/// One update, in one pass over memory. All (n), contiguous:
+/// One update, in one pass over memory. All tensors: (n), contiguous.
 ///   g = factor * gradient;  m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2
 ///   p -= lr * (weight_decay * p + (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon))
-/// The parameter p and the moments are float32, the gradient of any type. Where the model computes
-/// in 16 bits, p is the master copy and `weights` becomes p rounded; else `weights` is empty.
-/// `factor`: (1) float32 in the memory of the stream, what clip_factor() makes; where it is NaN
-/// nothing changes.
+/// The parameter p and the moments are float32, the gradient has any type. If the model computes in
+/// 16 bits, p is the master copy and `weights` receives p rounded; else `weights` is empty.
+/// `factor`: (1) float32 in the stream's memory, from clip_factor(); if it is NaN, nothing changes.
 void adamw(const Stream& stream, const Tensor& parameter, const Tensor& weights,
            const Tensor& gradient, const Tensor& factor, const Tensor& m, const Tensor& v,
            const AdamWOptions& options);

@@ -8,7 +8,7 @@
 
 namespace triax {
 
-/// All of an AdamW step that does not depend on the element, rounded to float once.
+/// The factors of an AdamW step that are the same for all elements, rounded to float once.
 struct AdamWFactors {
   explicit AdamWFactors(const AdamWOptions& o)
       : keep1(static_cast<float>(o.beta1)),
@@ -27,7 +27,7 @@ struct AdamWFactors {
   float keep1, take1, keep2, take2, rate, unbias2, epsilon, decay;
 };
 
-/// The step of one element from its clipped gradient: p, m and v in place.
+/// The step of one element, given its clipped gradient; updates p, m and v in place.
 TRIAX_HOST_DEVICE inline void adamw_update(const AdamWFactors& f, float g, float& p, float& m,
                                            float& v) {
   m = f.keep1 * m + f.take1 * g;

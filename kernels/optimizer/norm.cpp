@@ -14,12 +14,12 @@
 namespace triax {
 namespace {
 
-// Partial sums of a tensor. Their number is fixed, so that they need no scratch and no thread count
-// shows in the result; it bounds how many cores take part.
+// Partial sums per tensor. The number is fixed, so that they need no scratch and the result does
+// not depend on the number of threads. It also limits how many cores take part.
 constexpr std::int64_t parts = 256;
 
-// sum = add(sum, x[i]) over the elements in double, in the order of vector_sums: they are dealt out
-// to 64 partial sums in turn. A zero adds nothing.
+// sum = add_to(sum, x[i]) over the elements, in double and in the order of vector_sums: elements go
+// to 64 partial sums in turn. The zeros beyond the end add nothing.
 template <class T, class Add>
 double sum_of_terms(const T* x, std::int64_t n, const Add& add_to) {
   constexpr int lanes = 64;
@@ -43,7 +43,7 @@ double sum_of_terms(const T* x, std::int64_t n, const Add& add_to) {
   return sums[0];
 }
 
-// The same, by all cores.
+// sum_of_terms in `parts` sections, by all cores.
 template <class T, class Add>
 double sum_in_parts(const T* x, std::int64_t n, const Add& add_to) {
   double partial[parts] = {};

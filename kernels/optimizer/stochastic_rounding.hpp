@@ -1,6 +1,6 @@
 #pragma once
-// Rounding to 16 bits up or down at random, so that the mean is the number: what is less than half
-// a step is not lost in the long run (Gupta et al. 2015).
+// Random rounding to 16 bits, up or down, with the exact number as the mean: updates smaller than
+// half a step are not lost in the long run (Gupta et al. 2015).
 #include <bit>
 #include <cstdint>
 
@@ -9,9 +9,9 @@
 
 namespace triax {
 
-/// `value` rounded to a number that T has exactly: away from zero where the low bits of `word` and
-/// the part that T has no room for make a whole step. What is not finite stays as it is; beyond the
-/// largest number of T it may become infinite.
+/// `value` rounded to a number of T. It is rounded away from zero if the low bits of `word` plus
+/// the bits that T drops reach a whole step. Infinities and NaN stay; values beyond T's largest
+/// number may become infinite.
 template <class T>
 TRIAX_HOST_DEVICE constexpr float rounded_stochastically(float value, std::uint32_t word);
 
@@ -22,7 +22,7 @@ TRIAX_HOST_DEVICE constexpr float rounded_stochastically<Bf16>(float value, std:
   return std::bit_cast<float>((bits & 0x7f800000U) == 0x7f800000U ? bits : up);
 }
 
-// Below 2^-14 half precision has steps of 2^-24.
+// Below 2^-14, half precision has steps of 2^-24.
 template <>
 TRIAX_HOST_DEVICE constexpr float rounded_stochastically<F16>(float value, std::uint32_t word) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
