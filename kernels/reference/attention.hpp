@@ -37,7 +37,7 @@ inline double dot(const double* a, const double* b, std::int64_t n) {
   return sum;
 }
 
-/// The multiplier of a probability: 0 or 1 / (1 - p) with dropout, 1 where `keep` is empty.
+/// Multiplier of a probability: 0 or 1 / (1 - p) with dropout, 1 if `keep` is empty.
 inline double kept(const Values& keep, const AttentionSizes& n, std::size_t row, std::int64_t j) {
   return keep.empty() ? 1.0
                       : keep[row * static_cast<std::size_t>(n.T) + static_cast<std::size_t>(j)];

@@ -7,7 +7,7 @@
 
 namespace triax::reference {
 
-/// Row-major q, out (B, T, H, D), of the last T of n positions; k, v (B, n, Hkv, D).
+/// Row-major. q, out: (B, T, H, D), for the last T of n positions; k, v: (B, n, Hkv, D).
 struct CachedAttentionSizes {
   std::int64_t B = 0, T = 0, n = 0, H = 0, Hkv = 0, D = 0;
   std::size_t query(std::int64_t b, std::int64_t t, std::int64_t h) const {
@@ -18,7 +18,7 @@ struct CachedAttentionSizes {
   }
 };
 
-/// softmax(scale q k^T + causal mask) v; scores are small enough for exp to hold them.
+/// softmax(scale q k^T + causal mask) v, without subtracting the maximum: scores must be small.
 inline std::vector<double> cached_attention(const CachedAttentionSizes& n,
                                             const std::vector<double>& q,
                                             const std::vector<double>& k,

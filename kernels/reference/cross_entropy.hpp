@@ -32,7 +32,7 @@ inline std::vector<double> cross_entropy_loss(const std::vector<double>& logits,
   return loss;
 }
 
-/// Gradient by the logits of scale times the sum of the losses.
+/// Gradient of scale * (sum of the losses) by the logits.
 inline std::vector<double> cross_entropy_backward(const std::vector<double>& logits,
                                                   const std::vector<std::int32_t>& labels,
                                                   double scale) {

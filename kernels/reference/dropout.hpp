@@ -11,8 +11,8 @@
 
 namespace triax::reference {
 
-/// What dropout multiplies element `index` with: by 16 bits of the stream, the lower half of a word
-/// before its upper one.
+/// Dropout's multiplier of element `index`, from 16 bits of the stream; the lower half of a word
+/// comes before the upper half.
 inline double dropout_factor(const Dropout& dropout, std::int64_t index) {
   if (dropout.probability <= 0.0F) return 1.0;
   const long parts = std::lround(double{dropout.probability} * 65536.0);

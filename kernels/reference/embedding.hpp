@@ -7,7 +7,7 @@
 
 namespace triax::reference {
 
-/// Row tokens[r] of weight (vocabulary, columns), zero where the token is negative.
+/// Row tokens[r] of weight (vocabulary, columns); zero if the token is negative.
 inline std::vector<double> embedding_forward(const std::vector<std::int32_t>& tokens,
                                              const std::vector<double>& weight,
                                              std::size_t columns) {
@@ -29,8 +29,8 @@ inline std::vector<double> embedding_backward(const std::vector<std::int32_t>& t
   return dweight;
 }
 
-/// The positions of rows first_row, first_row + 1, ... of sequences of `length`: with these as
-/// tokens a position embedding is a token embedding.
+/// Positions of rows first_row, first_row + 1, ... in sequences of `length`. With these as tokens,
+/// a position embedding is a token embedding.
 inline std::vector<std::int32_t> positions(std::size_t first_row, std::size_t rows,
                                            std::size_t length) {
   std::vector<std::int32_t> out(rows);

@@ -12,7 +12,7 @@
 
 namespace triax::reference {
 
-/// The number of a code.
+/// Value of a code.
 inline double fp8_number(Float8 format, unsigned code) {
   const bool e4m3 = format == Float8::e4m3;
   const int fraction_bits = e4m3 ? 3 : 2;
@@ -29,11 +29,11 @@ inline double fp8_number(Float8 format, unsigned code) {
   return sign * std::ldexp(whole + fraction, exponent - bias - fraction_bits);
 }
 
-/// The code of the finite number nearest to `value`, of two the even one.
+/// Code of the finite number nearest to `value`; ties to even.
 inline unsigned fp8_code(Float8 format, double value) {
   const unsigned sign = std::signbit(value) ? 0x80U : 0U;
   if (std::isnan(value)) return sign | 0x7fU;
-  const double magnitude = std::min(std::fabs(value), 1e6);  // so that differences are exact
+  const double magnitude = std::min(std::fabs(value), 1e6);  // keeps differences exact
   unsigned best = 0;
   for (unsigned code = 1; code < 0x7fU && std::isfinite(fp8_number(format, code)); ++code) {
     const double off = std::fabs(fp8_number(format, code) - magnitude);
@@ -43,7 +43,7 @@ inline unsigned fp8_code(Float8 format, double value) {
   return sign | best;
 }
 
-/// The largest power of two that keeps all within the format.
+/// The largest power of two, at most 2^100, that keeps all scaled values within the format.
 inline double fp8_scale(Float8 format, const std::vector<double>& values) {
   double largest = 0.0;
   for (const double value : values) {
@@ -56,7 +56,7 @@ inline double fp8_scale(Float8 format, const std::vector<double>& values) {
   return scale;
 }
 
-/// `values` rounded to the format at that scale.
+/// `values` rounded to the format at fp8_scale().
 inline std::vector<double> fp8_quantise(Float8 format, std::vector<double> values) {
   const double scale = fp8_scale(format, values);
   for (double& value : values)

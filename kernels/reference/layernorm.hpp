@@ -13,7 +13,7 @@ struct LayerNormGradients {
   std::vector<double> dbias;    // (columns)
 };
 
-/// x less its mean, over its standard deviation. x: (rows, columns).
+/// (x - mean) * rstd for each row of x (rows, columns); also sets rstd.
 inline std::vector<double> standardised(const std::vector<double>& x, std::size_t columns,
                                         double epsilon, std::vector<double>& rstd) {
   std::vector<double> out(x.size());

@@ -16,7 +16,7 @@ inline std::vector<double> matmul(const std::vector<double>& a, const std::vecto
   return c;
 }
 
-/// The sums of the columns of a (m, n): the gradient of a bias.
+/// Column sums of a (m, n): the gradient of a bias.
 inline std::vector<double> column_sums(const std::vector<double>& a, std::int64_t m,
                                        std::int64_t n) {
   return matmul(std::vector<double>(static_cast<std::size_t>(m), 1.0), a, 1, n, m);

@@ -7,8 +7,8 @@
 
 namespace triax::reference {
 
-/// x: (batch, length, heads, width), row-major, turned by its position; `direction` -1 turns it
-/// back, which is the gradient of the rotation.
+/// x: (batch, length, heads, width), row-major, rotated by position. `direction` -1 rotates back,
+/// which is the gradient of the rotation.
 inline std::vector<double> rope(const std::vector<double>& x, std::size_t length, std::size_t heads,
                                 std::size_t width, double theta, double direction = 1.0) {
   const std::size_t half = width / 2;

@@ -7,9 +7,9 @@
 
 namespace triax::reference {
 
-/// `value`, finite and not beyond the largest number of `type`, to a neighbour of it in that type:
-/// to the one away from zero where the fraction of a step, in units of 2^-b, and the low b bits of
-/// `word` make 2^b or more. b: the bits of a float32 that the type has no room for.
+/// `value` rounded to a neighbour in `type`; it must be finite and within the type's range. Away
+/// from zero if the fraction of a step, in units of 2^-b, plus the low b bits of `word` reach 2^b,
+/// where b is the number of float32 bits that the type drops.
 inline double rounded_stochastically(DType type, double value, std::uint32_t word) {
   const bool bf16 = type == DType::bf16;
   const int digits = bf16 ? 8 : 11, least = bf16 ? -126 : -14, bits = bf16 ? 16 : 13;
