@@ -15,10 +15,10 @@
 namespace triax {
 namespace {
 
-constexpr std::int64_t parts = 256;    // of a matrix whose largest magnitudes are found apart
-constexpr std::int64_t block = 16384;  // elements of a parallel task
+constexpr std::int64_t parts = 256;    // sections of a matrix whose maxima are found separately
+constexpr std::int64_t block = 16384;  // elements per parallel task
 
-// The largest of the magnitudes as bits: an order that has NaN above all, and needs no other.
+// Largest magnitude, as float32 bits: in that order NaN is above all numbers.
 template <class T>
 std::uint32_t largest_of(const T* from, std::int64_t count) {
   std::array<std::uint32_t, parts> largest{};
@@ -57,7 +57,7 @@ void encode_all(std::uint8_t* to, const T* from, std::int64_t count, Float8Forma
   });
 }
 
-// to (columns, rows) = the codes of from (rows, columns).
+// to (columns, rows) = codes of the transposed from (rows, columns).
 template <class T>
 void encode_transposed(std::uint8_t* to, const T* from, const Shape& shape, Float8Format format,
                        float scale) {
@@ -69,7 +69,7 @@ void encode_transposed(std::uint8_t* to, const T* from, const Shape& shape, Floa
   });
 }
 
-// What the parts of fp8_matmul share.
+// Scratch memory of one fp8_matmul: copies of a and b with their scales.
 struct Copies {
   cuda::Quantised a, b;
   Copies(Arena& arena, const Shape& a_shape, const Shape& b_shape, DType type)
@@ -77,7 +77,8 @@ struct Copies {
         b{arena.take("fp8 right", type, b_shape), arena.take("fp8 scales", DType::f32, {2})} {}
 };
 
-// A copy of `matrix`, which is contiguous or the transposed view of what is, and lies as it does.
+// Quantised copy of `matrix`, with its layout. `matrix` must be contiguous or the transposed view
+// of a contiguous one.
 Tensor quantised(const Stream& stream, const cuda::Quantised& copy, const Tensor& matrix,
                  Float8 format) {
   if (!matrix.contiguous()) {
@@ -89,7 +90,7 @@ Tensor quantised(const Stream& stream, const cuda::Quantised& copy, const Tensor
   return to;
 }
 
-// The product alone, by codes; false where there is none.
+// The product by 8-bit codes, without the bias gradient. False if the device has no such product.
 bool multiply_codes(const Stream& stream, const Tensor& c, const Tensor& a, const Tensor& b,
                     const Float8Operands& formats, const MatmulOptions& options,
                     const Copies& copies) {

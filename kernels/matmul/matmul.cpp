@@ -26,7 +26,7 @@ void check_bias(const Tensor& c, const Tensor& bias, MemorySpace space) {
         bias.shape(), c.shape());
 }
 
-// GELU's kernels take contiguous memory of one type.
+// GELU's kernels require contiguous memory of one type.
 void check_gelu(const Tensor& c, const Tensor& a, const MatmulOptions& options) {
   if (options.gelu_input.empty() && options.gelu_gradient.input.empty()) return;
   check(!options.accumulate, "GELU of a product that is added to c");
@@ -79,7 +79,7 @@ void gemm::check_arguments(const Tensor& c, const Tensor& a, const Tensor& b,
 
 namespace {
 
-// A sum over nothing: c (or zero) and the bias.
+// A sum over nothing: c, or zero without `accumulate`, plus the bias.
 template <class C, class Bias>
 void empty_product(const Tensor& c, const Tensor& bias_row, bool accumulate) {
   const Bias* bias = bias_row.empty() ? nullptr : bias_row.as<Bias>();

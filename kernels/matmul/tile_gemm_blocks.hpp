@@ -1,5 +1,5 @@
 #pragma once
-// How products of tiles are cut into blocks that stay in registers: for tile_gemm and
+// Division of tile products into register tiles ("blocks" in code), for tile_gemm and
 // tile_gemm_bf16.
 #include <algorithm>
 #include <array>
@@ -10,16 +10,17 @@
 
 namespace triax {
 
-/// Of the depth.
+/// Range of the depth of a product, in steps of Kernel::depths elements.
 struct DepthRange {
   std::int64_t begin = 0;
   std::int64_t end = 0;
 };
 
-/// Runs `Kernel` over every block of `product` that its triangle leaves, columns outermost.
-///   Kernel::rows, Kernel::vectors   of the full block; those of the edges are smaller
-///   Kernel::lanes                   floats of a vector
-///   Kernel::depths                  elements of the depth in one step of it
+/// Runs `Kernel` over every register tile of `product` that its triangle requires, columns
+/// outermost.
+///   Kernel::rows, Kernel::vectors   size of a full register tile; those at the edges are smaller
+///   Kernel::lanes                   floats per vector
+///   Kernel::depths                  elements of the depth per step
 ///   Kernel::block<Rows, Vectors>(product, m0, n0, depth range)
 template <class Kernel>
 struct TileBlocks {

@@ -6,12 +6,12 @@
 namespace triax::gemm {
 namespace {
 
-// Rows and columns of a block of c, and depth of the blocks of a and b: deep enough that widening
-// costs little beside the product, and small enough that a thread keeps 36 MiB at most.
+// Rows and columns of a tile of c, and depth of the tiles of a and b. Deep enough that widening
+// costs little beside the product; small enough that a thread keeps at most 36 MiB.
 constexpr std::int64_t block_size = 1024;
 constexpr std::int64_t block_depth = 4096;
 
-// `matrix` in float32, transposed in memory where it was.
+// `matrix` in float32; a transposed matrix stays transposed in memory.
 Tensor widened(Buffer& memory, const Tensor& matrix) {
   if (matrix.size(1) > 1 && matrix.stride(1) != 1)
     return widened(memory, matrix.transposed()).transposed();
@@ -20,12 +20,12 @@ Tensor widened(Buffer& memory, const Tensor& matrix) {
   return wide;
 }
 
-// Memory of the blocks.
+// Memory of one tile of each matrix.
 struct Blocks {
   Buffer a, b, c, bias;
 };
 
-// The product for a block of c, all in float32 but a and b.
+// The product for one tile of c. All types are float32, except those of a and b.
 void add_depth_blocks(Blocks& blocks, const Operands& x) {
   for (std::int64_t k = 0; k < x.a.size(1); k += block_depth) {
     const std::int64_t depth = std::min(block_depth, x.a.size(1) - k);
