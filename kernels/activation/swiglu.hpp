@@ -1,5 +1,6 @@
 #pragma once
-// SwiGLU (Shazeer 2020): silu(gate) * up, as in Llama.
+// SwiGLU (Shazeer 2020): silu(gate) * up, as in Llama. Results of 16 bits use coarse sigmoids
+// (kernels/simd/coarse_math.hpp).
 #include "kernels/base/device/device.hpp"
 
 namespace triax {

@@ -3,8 +3,8 @@
 # Joins objects that were compiled from the same sources for several ISA levels (TARGET_avx2.dir/FILE.o,
 # TARGET_avx512.dir/FILE.o, ...) into one set of functions. $partial may have few objects or none. Writes to FOLDER:
 #   KIND/FILE.o   the same code, with ".KIND" appended to the name of everything that the object defines. Inline
-#                 functions and templates in it can then not replace those of files compiled for another level, and
-#                 no code outside can call them.
+#                 functions and templates in it can then not replace those of files compiled for a lower level,
+#                 where they would end the program by an illegal instruction, and no code outside can call them.
 #   functions.o   each function under its own name: a jump through its row of the section triax_isa, which
 #                 kernels/isa/isa.cpp points at one level
 # Refuses objects with writable data, which would exist once per level, and objects that run code at program start,

@@ -17,9 +17,12 @@ static_assert(DNNL_CPU_RUNTIME == DNNL_RUNTIME_OMP,
 namespace triax {
 namespace {
 
-// Limits oneDNN to the ISA level of our own code if that is below the processor's. oneDNN refuses
-// this after its first product. Builds of oneDNN without this feature choose their level
-// themselves.
+// Limits oneDNN to the ISA level of our own code if that is below the processor's, so that all
+// ranks of a job multiply at one level. oneDNN refuses this after its first product, and builds
+// without this feature choose their level themselves. Above avx512_amx oneDNN chooses for itself
+// (AMX-FP16), and it divides a product by caches and threads. Ranks compute the same product only
+// for key and value heads that tensor ranks share. Their gradients are summed over these ranks, so
+// a difference there is a rounding of activations.
 void limit_products() {
   if (isa_in_use() == best_isa()) return;
   constexpr std::array limits = {dnnl::cpu_isa::avx2, dnnl::cpu_isa::avx512_core,

@@ -26,6 +26,7 @@ class Arena {
   void rewind(Mark mark) { used_ = mark; }
 
   std::size_t used() const { return used_; }
+  /// Largest used() so far. It is one total: the memory plan says what the memory is for.
   std::size_t high_water() const { return high_water_; }
   std::size_t capacity() const { return bytes_; }
   bool measuring() const { return measuring_; }
