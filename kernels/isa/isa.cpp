@@ -48,10 +48,11 @@ void point_rows(Isa isa) {
 }
 
 [[noreturn]] void refuse(std::string_view asked) {
-  std::fprintf(stderr,
-               "triax: TRIAX_ISA=%s (kinds of code are avx2, avx512, avx512_bf16 and avx512_amx, "
-               "and here the last that can be used is %s). Unset it, or give another\n",
-               asked.data(), name_of(best_isa()).data());
+  std::fprintf(
+      stderr,
+      "triax: TRIAX_ISA=%s cannot be used (the ISA levels are avx2, avx512, avx512_bf16 and "
+      "avx512_amx; the highest usable here is %s). Unset it, or set it to one of these\n",
+      asked.data(), name_of(best_isa()).data());
   constexpr int wrong_use = 2;
   std::_Exit(wrong_use);
 }
@@ -90,9 +91,10 @@ Isa isa_in_use() {
 
 void use_isa(Isa isa) {
   if (isa > best_isa())
-    throw Error(fmt::format("{} cannot be used", text_of(isa)),
-                fmt::format("this processor and this build have {} at most", text_of(best_isa())),
-                "Leave TRIAX_ISA unset, or give it another kind");
+    throw Error(
+        fmt::format("{} cannot be used", text_of(isa)),
+        fmt::format("the highest ISA level of this processor and build is {}", name_of(best_isa())),
+        "Unset TRIAX_ISA, or set it to a level up to that");
   point_rows(isa);
 }
 

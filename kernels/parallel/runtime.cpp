@@ -10,9 +10,9 @@
 #include "kernels/isa/isa.hpp"
 
 // Products run on OpenMP's threads and are complete when the call returns.
-static_assert(DNNL_CPU_RUNTIME == DNNL_RUNTIME_OMP,
-              "this oneDNN is built for other threads than OpenMP's (DNNL_CPU_RUNTIME): give CMake "
-              "another by -Ddnnl_DIR");
+static_assert(
+    DNNL_CPU_RUNTIME == DNNL_RUNTIME_OMP,
+    "this oneDNN is not built for OpenMP (DNNL_CPU_RUNTIME). Set -Ddnnl_DIR to one that is");
 
 namespace triax {
 namespace {

@@ -6,8 +6,8 @@ namespace triax::device_backend {
 namespace {
 
 [[noreturn]] void absent() {
-  throw Error("a GPU was asked for", "this build of triax has none of CUDA",
-              "Configure it with -DTRIAX_CUDA=ON, or run on the processor");
+  throw Error("no GPU can be used", "this build of triax has no CUDA",
+              "Configure it with -DTRIAX_CUDA=ON, or set run.device to \"cpu\"");
 }
 
 }  // namespace
