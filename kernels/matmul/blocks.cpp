@@ -13,9 +13,9 @@ namespace {
 // blocks of rows or columns.
 constexpr std::int64_t most_depth = 8192;
 constexpr std::int64_t most_columns = 1024;
-// Of weight gradients on Intel's processors, where oneDNN packs operands of wide products alone:
-// 170 GFLOP/s at 768x1024x3072, in blocks of 1024 columns 133. Narrow ones are not cut into blocks
-// of rows, which oneDNN's first choice does not take: 1536x2048x384 at 193 instead of 152.
+// Weight gradients on Intel's processors, where oneDNN packs operands of wide products only: 170
+// GFLOP/s at 768x1024x3072, and 133 in tiles of 1024 columns. Narrow ones are not cut into tiles of
+// rows, which oneDNN's first choice does not take: 1536x2048x384 at 193 instead of 152 GFLOP/s.
 constexpr std::int64_t most_columns_intel = 4096;
 constexpr std::int64_t rows_of_sums = 512;
 constexpr std::int64_t most_rows = 4096;
@@ -52,7 +52,7 @@ BlockSizes block_sizes(const Operands& x, std::int64_t threads) {
 
 namespace {
 
-// A block of c over the whole depth, in float32. False, with nothing done, where oneDNN has none.
+// A tile of c over the whole depth, in float32. False, with nothing done, if oneDNN has no product.
 bool add_depth_blocks(const Operands& x, std::int64_t block_depth) {
   for (std::int64_t k = 0; k < x.a.size(1); k += block_depth) {
     const std::int64_t depth = std::min(block_depth, x.a.size(1) - k);

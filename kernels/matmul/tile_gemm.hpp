@@ -32,8 +32,8 @@ struct TileProduct {
 /// Computes the product in a fixed order: the same operands give the same bits.
 void tile_product(const TileProduct& product);
 
-/// Floats of the widest vectors that a processor may have. Tiles are laid out for them on every
-/// processor, so that memory is planned alike on all.
+/// Floats of the widest vectors of any processor. Tiles are laid out for them on every processor,
+/// so that memory is planned alike everywhere.
 inline constexpr std::int64_t widest_vector = 16;
 
 /// `n` rounded up to whole vectors.

@@ -1,7 +1,7 @@
 #pragma once
-// Products of pairs (kernels/matmul/tile_gemm_bf16.hpp) by AMX: registers of 16 rows of 64 bytes,
-// of which one instruction multiplies two and adds the product to a third. For code of kinds that
-// have it.
+// Products of pairs (kernels/matmul/tile_gemm_bf16.hpp) by AMX: tile registers of 16 rows of 64
+// bytes. One instruction multiplies two of them and adds the product to a third. Only for code of
+// ISA levels with AMX.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr std::int64_t most_columns = 64;  // of sums that registers hold at onc
 // a depth that is no multiple of 16 have registers of their own, since each has one shape.
 enum Register : int { sums = 0, left = 4, right = 5, last_left = 6, last_right = 7 };
 
-// What the processor loads its shapes from.
+// Register shapes in the processor's format (LDTILECFG).
 struct alignas(64) Shapes {
   std::uint8_t palette = 1;
   std::uint8_t start_row = 0;
@@ -129,7 +129,7 @@ void block(const PairProduct& p, const Left& a, std::int64_t m0, std::int64_t n0
   store_sums<N>(c, c_bytes);
 }
 
-// The left side of up to 16 rows as registers want it, from words that lie a column after another.
+// Left side of up to 16 rows in the layout of tile registers, transposed from words in columns.
 class Turned {
  public:
   Left rows_of(const PairProduct& p, std::int64_t m0, std::int64_t rows, Words k) {
@@ -160,8 +160,8 @@ class Turned {
   alignas(64) std::uint32_t words_[tile_rows * most_words];
 };
 
-/// Whole registers for the products of this thread; and nothing kept, which makes its switches
-/// cheaper and leaves other users of them (oneDNN) to themselves.
+/// Configures whole tile registers for this thread; end() releases them, which makes context
+/// switches cheaper and leaves other users (oneDNN) unaffected.
 inline void begin() {
   shape_registers(tile_rows, 0);
 }

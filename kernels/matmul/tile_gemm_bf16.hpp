@@ -8,17 +8,18 @@
 
 namespace triax {
 
-/// Whether the kind of code in use has them; the functions below must not be called elsewhere.
+/// True if the ISA level in use has pair products; the functions below must not be called
+/// otherwise.
 bool has_pair_products();
 
-/// Whether they are faster than products of the same numbers widened to float32. They are not on
-/// processors that leave them to AMX where that cannot be used: there vdpbf16ps takes 2.5 cycles
-/// (100 GFLOP/s of attention beside 170 widened, on a Xeon), and on Zen 4 one and a half times
-/// float32's rate.
+/// True if pair products are faster than float32 products of the widened numbers. They are not on
+/// Intel's processors from Sapphire Rapids on when AMX cannot be used (hidden by a virtual machine,
+/// say): vdpbf16ps takes 2.5 cycles there (100 GFLOP/s of attention against 170 widened, on a
+/// Xeon). On Zen 4 they reach one and a half times float32's rate.
 bool pair_products_pay();
 
-/// The calling thread multiplies pairs while it lives, and nothing else that has registers for
-/// tiles (oneDNN).
+/// Reserves the tile registers for pair products of the calling thread while it lives; no other
+/// user of tile registers (oneDNN) may run meanwhile.
 class PairRegisters {
  public:
   PairRegisters();
@@ -43,8 +44,8 @@ struct PairProduct {
   Triangle triangle = Triangle::none;  // by elements, not words
 };
 
-/// Computes the product in a fixed order: the same operands give the same bits. Within the life of
-/// a PairRegisters.
+/// Computes the product in a fixed order: the same operands give the same bits. Requires a living
+/// PairRegisters.
 void pair_product(const PairProduct& product);
 
 /// Columns of b and c that a product of `n` may touch.
@@ -52,13 +53,13 @@ constexpr std::int64_t whole_pair_columns(std::int64_t n) {
   return (n + 15) / 16 * 16;
 }
 
-/// A tile of float32 rounded, with neighbours along a row in a word: to (rows, columns / 2).
-/// columns: a multiple of 32.
+/// Rounds a float32 tile to pairs of neighbours along a row: to (rows, columns / 2). columns: a
+/// multiple of 32.
 void pairs_along_rows(std::uint32_t* to, const float* tile, std::int64_t rows,
                       std::int64_t columns);
 
-/// A tile of float32 rounded, with neighbours along a column in a word: to ((rows + 1) / 2,
-/// columns); behind an odd last row comes zero. columns: a multiple of 16.
+/// Rounds a float32 tile to pairs of neighbours along a column: to ((rows + 1) / 2, columns); an
+/// odd last row is paired with zeros. columns: a multiple of 16.
 void pairs_along_columns(std::uint32_t* to, const float* tile, std::int64_t rows,
                          std::int64_t columns);
 

@@ -28,7 +28,7 @@ Layout layout_of(const Tensor& matrix) {
   return layout;
 }
 
-// What a compiled primitive depends on.
+// Everything that a compiled primitive depends on.
 struct Key {
   std::int64_t m = 0;
   std::int64_t n = 0;
@@ -42,7 +42,7 @@ struct Key {
   bool accumulate = false;
   bool bias = false;
   bool operator==(const Key&) const = default;
-  // The small ones in one number.
+  // The small members as one number.
   std::int64_t kind() const {
     std::int64_t number = 0;
     for (DType each : {type, c_type, bias_type}) number = number * 8 + std::int64_t(each);
@@ -105,7 +105,7 @@ bool better_packed(const Key& key) {
   return wide && key.type == DType::f32 && detail::processor_is_intel();
 }
 
-// What a product works on; `bias` is null where it has none.
+// Memory descriptions of a product; `bias` is null if it has none.
 struct Shapes {
   Memory::desc a, b, c;
   const Memory::desc* bias;
@@ -144,7 +144,7 @@ Description describe(const Key& key, const dnnl::engine& engine) {
   const Memory::desc bias({1, key.n}, vendor_type(key.bias_type), {key.n, 1});
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  // Whatever ONEDNN_DEFAULT_FPMATH_MODE says, of a rank's node or its modules.
+  // Independent of ONEDNN_DEFAULT_FPMATH_MODE in a node's environment.
   attributes.set_fpmath_mode(dnnl::fpmath_mode::strict);
   if (key.accumulate) {
     dnnl::post_ops add_to_c;
@@ -189,8 +189,8 @@ class Product {
   int used_;
 };
 
-// Than oneDNN's products of bf16: of pairs at 83 GFLOP/s beside float32's 160 on a Xeon without
-// AMX, and by shifts and sums at 39 beside 105 on Zen 4 held to AVX-512, which has no pairs.
+// Compared with oneDNN's products of bf16: pairs reach 83 GFLOP/s and float32 160 on a Xeon without
+// AMX; shifts and sums reach 39 and float32 105 on Zen 4 limited to AVX-512, which has no pairs.
 bool widening_is_faster() {
 #ifdef __x86_64__
   return !pair_products_pay();
@@ -199,9 +199,9 @@ bool widening_is_faster() {
 #endif
 }
 
-// The compiled products of a thread, empty where oneDNN has none. A cache and not state: what it
-// holds follows from the keys alone, and emptying it would change nothing but time. A thread its
-// own, since a Product keeps the pointers of its call.
+// Compiled products of a thread, empty where oneDNN has none. A cache: its contents follow from the
+// keys, and emptying it changes only the time. One per thread, since a Product keeps the pointers
+// of its call.
 class Products {
  public:
   bool run(const Operands& x) {
