@@ -73,8 +73,7 @@ class Memory {
   MemorySpace space_ = MemorySpace::host;
 };
 
-/// Where a component takes its memory: from `arena` if that is not null, otherwise one Buffer per
-/// piece.
+/// Source of a component's memory: `arena` if that is not null, otherwise one Buffer per piece.
 struct MemorySource {
   MemorySource(MemorySpace where = MemorySpace::host, DeviceArena* of = nullptr)
       : space(where), arena(of) {}

@@ -12,7 +12,7 @@ namespace triax {
 /// permits it: containers may number their processes apart or forbid access to each other's.
 class SharedMemory {
  public:
-  /// What another process needs to open the memory, as numbers for a message. All zero: no memory.
+  /// Numbers by which another process opens the memory; they fit a message. All zero: no memory.
   using Name = std::array<std::int64_t, 6>;
 
   /// The kernel a process runs on and the namespace of its pid. Processes share memory only within
