@@ -6,7 +6,6 @@
 
 #include "kernels/base/device/device.hpp"
 #include "kernels/base/device/host_device.hpp"
-#include "kernels/optimizer/norm.hpp"
 
 namespace triax {
 
