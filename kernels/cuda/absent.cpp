@@ -1,4 +1,5 @@
-// The kernels of the device in a build without CUDA, where no stream is a device's: never reached.
+// Stubs of the device kernels for a build without CUDA. No stream is a device stream there, so none
+// of them is called.
 #include "kernels/cuda/absent.hpp"
 
 #include "kernels/cuda/kernels.hpp"

@@ -3,7 +3,7 @@
 
 namespace triax::cuda {
 
-/// Ends a call of a kernel that the device has no body of.
+/// Reports a call of a kernel that has no device body in this build.
 [[noreturn]] inline void absent(const char* kernel) {
   throw Error(fmt::format("{} on a GPU", kernel), "this build of triax has no such kernel",
               "Run on the processor");

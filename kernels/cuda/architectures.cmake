@@ -1,5 +1,8 @@
-# The GPUs to build for where the user names none: A100, H100, and B200 where the toolkit of this version knows it. Later GPUs
-# take the last of the list, which ends with code that their driver compiles (PTX; that of 90a is for H100 alone).
+# GPU architectures built when the user names none: A100 (80), H100 (90a), and B200 where this version of the toolkit
+# knows it (CUDA 12.8). The last one also carries PTX, from which the driver compiles code for later GPUs (PTX of 90a
+# runs on H100 alone).
+# CUDA 12.0 is the oldest usable toolkit: the code needs cuBLASLt's fp8 types and epilogues and C++20 in nvcc, but no
+# clusters and no TMA. Tried with 13.0. CUDA 13 needs driver R580 or later, CUDA 12 needs R525 (R570 for sm_100).
 function(triax_cuda_architectures toolkit result)
   if(toolkit VERSION_LESS 12.8)
     set(${result} "80-real;90a-real;90-virtual" PARENT_SCOPE)

@@ -1,6 +1,7 @@
 #pragma once
-// The bodies of the kernels for a device's stream: each has the signature of its public function,
-// which hands over to it. Defined by the .cu files, or by absent.cpp in a build without CUDA.
+// Device bodies of the kernels. Each has the signature of its public function, which calls it if
+// the stream is a device stream. The .cu files define them; absent.cpp defines stubs in a build
+// without CUDA.
 #include "kernels/activation/elementwise.hpp"
 #include "kernels/activation/gelu.hpp"
 #include "kernels/activation/swiglu.hpp"
@@ -19,7 +20,7 @@
 
 namespace triax {
 
-/// Whether the body of the device is wanted: the first line of every public function.
+/// Whether the device body must run. Every public function asks this first.
 inline bool on_device(const Stream& stream) {
   return stream.space() == MemorySpace::device;
 }

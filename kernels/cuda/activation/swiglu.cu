@@ -51,7 +51,7 @@ struct Backward {
   }
 };
 
-// Rows of the fused (N, 2 I) matrix that belongs to rows of (N, I).
+// Rows of the fused (N, 2 I) matrix (gate, up) that belongs to `half` (N, I).
 template <class T>
 Rows<T> fused_rows(const Tensor& tensor, const Rows<T>& half, const char* name) {
   const Rows<T> rows = device_rows<T>(tensor, name);

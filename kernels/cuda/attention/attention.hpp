@@ -1,5 +1,6 @@
 #pragma once
-// What the kernels of attention share, those on tensor cores and the plain ones.
+// Tensor views, sizes and tile order shared by all attention kernels: those on tensor cores (16-bit
+// types, heads of up to 128, rows in whole 16-byte pieces) and the plain ones (everything else).
 #include "kernels/attention/sizes.hpp"
 #include "kernels/cuda/attention/attention_shape.hpp"
 #include "kernels/cuda/launch/views.hpp"
@@ -27,7 +28,7 @@ inline Heads<float> statistics_of(const Tensor& x) {
   return {x.as<float>(), x.stride(0), 1, x.stride(1)};
 }
 
-/// Whether accesses of 16 bytes may begin at the head of every row.
+/// Whether 16-byte accesses may begin at every row of every head.
 template <class T>
 bool aligned(const Heads<T>& heads) {
   return aligned(heads.data) && heads.batch_stride % wide<T> == 0 &&
@@ -44,10 +45,12 @@ struct AttentionTask {
   float scale;
   DropoutMask dropout;  // of probabilities
   std::uint64_t key;
-  std::int64_t first_head;  // of all samples and ranks: dropout's
+  std::int64_t first_head;  // counts heads over all samples and ranks: the dropout counter
   std::int64_t total_heads;
-  int queries_together;  // query heads that share a cache: those of whole key heads
-  int keys_together;     // key heads, where it holds the queries that see them
+  int queries_together;  // query heads whose tiles run side by side, so that they share K and V in
+                         // L2
+  int keys_together;  // key heads whose tiles run side by side, so that they share their queries in
+                      // L2
 
   AttentionTask(const triax::attention::Sizes& n, const AttentionOptions& options, DType type)
       : length(static_cast<int>(n.length)),
@@ -77,14 +80,15 @@ struct AttentionTask {
   }
 };
 
-/// What a block works on: tile `tile` of head `h` of sample `b`.
+/// The work of one CUDA block: tile `tile` of head `h` of sample `b`.
 struct AttentionPlace {
   int tile;
   int h;
   std::int64_t b;
 };
 
-/// Of tiles of `rows` queries. Their work grows with their number: the largest pieces come first.
+/// The tile of `rows` queries of this CUDA block. A later tile sees more keys, so the last tiles
+/// start first.
 TRIAX_DEVICE inline AttentionPlace query_tile(const Block& block, const AttentionTask& task,
                                               int rows) {
   const int tiles = (task.length + rows - 1) / rows;
@@ -94,7 +98,8 @@ TRIAX_DEVICE inline AttentionPlace query_tile(const Block& block, const Attentio
                                       static_cast<std::uint32_t>(task.queries_together));
   return {tiles - 1 - at.tile, at.head % task.heads, at.head / task.heads};
 }
-/// Of tiles of `rows` keys, whose work shrinks with their number.
+/// The tile of `rows` keys of this CUDA block. A later tile is seen by fewer queries, so the first
+/// tiles start first.
 TRIAX_DEVICE inline AttentionPlace key_tile(const Block& block, const AttentionTask& task,
                                             int rows) {
   const int tiles = (task.length + rows - 1) / rows;
@@ -105,8 +110,9 @@ TRIAX_DEVICE inline AttentionPlace key_tile(const Block& block, const AttentionT
   return {at.tile, at.head % task.key_heads, at.head / task.key_heads};
 }
 
-/// The kernels for any head size and alignment (attention_plain.cu); checks have been made.
-/// delta: (B, H, T), for each row the sum of dout out.
+/// Attention for any head size and alignment (attention_plain.cu). The caller has checked shapes
+/// and types.
+/// delta (B, H, T): sum over D of dout * out.
 void plain_attention_forward(const Stream& stream, const AttentionTask& task, const Tensor& out,
                              const Tensor& lse, const Tensor& q, const Tensor& k, const Tensor& v);
 void plain_attention_backward(const Stream& stream, const AttentionTask& task, const Tensor& dq,

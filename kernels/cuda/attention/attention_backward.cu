@@ -1,6 +1,6 @@
-// Attention's backward pass: the gradient of queries by blocks of queries, those of keys and values
-// by blocks of keys. Scores are made twice, and each sum is one thread's: no order is left to
-// chance.
+// Attention's backward pass (FlashAttention-2: Dao 2023). One kernel makes dq, with a tile of
+// queries per CUDA block; another makes dk and dv, with a tile of keys per block. Both recompute
+// the scores, and every sum belongs to one thread, so the order of additions is fixed.
 #include "kernels/cuda/attention/attention_dropout.hpp"
 #include "kernels/cuda/attention/attention_gradient.hpp"
 #include "kernels/cuda/cudnn/attention_cudnn.hpp"
@@ -9,7 +9,7 @@
 namespace triax::cuda {
 namespace {
 
-// delta = for each row of each head the sum of dout out.
+// delta (B, H, T): sum over D of dout * out.
 template <class T, bool allowed>
 struct RowSums {
   static constexpr int max_threads = 256;
@@ -29,7 +29,7 @@ struct RowSums {
     if (exists) {
       const T* a = offset(dout);
       const T* b = offset(out);
-      // A turn or two: unrolled further, it would have the registers of as many pieces.
+      // The loop has one or two iterations; unrolling it would cost registers for more pieces.
       TRIAX_ROLLED
       for (int d = static_cast<int>(thread % row_sum_lanes) * wide<T>; d < task.head_size;
            d += row_sum_lanes * wide<T>) {
@@ -67,7 +67,7 @@ struct QueryGradient {
     const Held held(shared);  // queries and dout
     held.begin(block, rows_of_head(task, of.q, at.b, at.h), rows_of_head(task, of.dout, at.b, at.h),
                i0);
-    T* walked = shared + 2 * cut.held() * width;  // keys and values, twice
+    T* walked = shared + 2 * cut.held() * width;  // keys and values, double-buffered
     Walked(walked).begin(block, keys, values, 0);
 
     float lse2[strips][2], delta[strips][2];
@@ -77,7 +77,7 @@ struct QueryGradient {
     for (int j0 = 0, turn = 0; j0 < end; j0 += cut.walked, turn ^= 1) {
       const Walked now(walked + turn * (2 * cut.walked * width));
       finish_copies(block);
-      block.sync();  // this tile is here, and nobody reads the one before
+      block.sync();  // this tile has arrived, and no thread still reads the previous one
       if (j0 + cut.walked < end)
         Walked(walked + (turn ^ 1) * (2 * cut.walked * width))
             .begin(block, keys, values, j0 + cut.walked);

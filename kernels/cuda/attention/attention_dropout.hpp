@@ -1,13 +1,13 @@
 #pragma once
-// Which scores attention's dropout keeps, on tensor cores. A block of the generator has the halves
-// of eight neighbouring keys of a query, of which each four are made once, by one of the lanes that
-// hold them.
+// Dropout of attention scores on tensor cores. One Philox counter block has the random halves of
+// eight neighbouring keys of a query. Lanes compute four of them at a time and exchange the bits,
+// so that each is computed once per warp.
 #include "kernels/cuda/attention/attention_tile.hpp"
 
 namespace triax::cuda {
 
-/// AttentionTask::keeps for keys j to j + 3, a bit each: of one block, or of two where they lie in
-/// two.
+/// AttentionTask::keeps for keys j to j + 3, one bit each. The four may straddle two Philox counter
+/// blocks.
 TRIAX_DEVICE inline std::uint32_t keeps_four(const AttentionTask& task, std::int64_t b, int h,
                                              int i, int j) {
   const std::int64_t head = task.first_head + b * task.total_heads + h;
@@ -28,9 +28,9 @@ TRIAX_DEVICE inline std::uint32_t keeps_four(const AttentionTask& task, std::int
   return bits >> inside & 15U;
 }
 
-/// Transposes bits over two lanes whose numbers differ in lane_mask: of each 2 n bits, the upper n
-/// of the lane with the lower number and the lower n of the other change places. `lower`: the lower
-/// n of each 2 n.
+/// Transposes bits between two lanes whose numbers differ in lane_mask: in every group of 2 n bits,
+/// the upper n of the lower lane and the lower n of the upper lane are swapped. `lower` masks the
+/// lower n bits of every group.
 template <int n, std::uint64_t lower>
 TRIAX_DEVICE inline std::uint64_t swap_halves(const Block& block, std::uint64_t bits,
                                               int lane_mask) {
@@ -41,12 +41,13 @@ TRIAX_DEVICE inline std::uint64_t swap_halves(const Block& block, std::uint64_t 
 inline constexpr std::uint64_t lower_of_two = 0x5555555555555555U;
 inline constexpr std::uint64_t lower_two_of_four = 0x3333333333333333U;
 
-/// Which of a lane's scores dropout keeps, bit 4 k + i for element i of the k-th four. kept(row,
-/// column) has a bit for that score and for the three beside it, which share a block of
-/// the generator: lanes make each such four once, and hand each other what is theirs. One after
+/// Bits that say which of a lane's scores dropout keeps: bit 4 k + i belongs to element i of the
+/// k-th group of four. kept(row, column) returns the bits of a score and of the three keys after
+/// it. Lanes make each such four once and exchange bits. The loop is not unrolled, because the
+/// generator takes many registers. All lanes of the warp call it.
 /// another, for the generator takes registers. All lanes of the warp call.
-///
-/// Four columns, of two neighbouring lanes: each makes those of one of their rows.
+/// For scores with one query per row: the four keys are columns of two neighbouring lanes, and each
+/// lane makes the bits of one row.
 template <int strips, int columns, class Kept>
 TRIAX_DEVICE inline std::uint64_t kept_along_rows(const Block& block, const Kept& kept) {
   static_assert(strips * columns <= 16);
@@ -61,7 +62,8 @@ TRIAX_DEVICE inline std::uint64_t kept_along_rows(const Block& block, const Kept
   return swap_halves<2, lower_two_of_four>(block, bits, 1);
 }
 
-/// Four rows, of lanes 4 apart: each makes those of one of its elements.
+/// For transposed scores, with one key per row: the four keys are rows of four lanes, 4 apart, and
+/// each lane makes the bits of one element.
 template <int strips, int columns, class Kept>
 TRIAX_DEVICE inline std::uint64_t kept_along_columns(const Block& block, const Kept& kept) {
   static_assert(strips * columns <= 16);
@@ -78,7 +80,7 @@ TRIAX_DEVICE inline std::uint64_t kept_along_columns(const Block& block, const K
   return swap_halves<2, lower_two_of_four>(block, bits, 8);
 }
 
-/// Multiplies those whose bit is set by `factor`, and the others by zero.
+/// Multiplies the scores whose bit is set by `factor`, and the others by zero.
 template <int strips, int columns>
 TRIAX_DEVICE inline void drop_scores(float (&x)[strips][columns][4], std::uint64_t bits,
                                      float factor) {

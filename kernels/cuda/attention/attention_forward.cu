@@ -9,11 +9,11 @@
 namespace triax::cuda {
 namespace {
 
-// The softmax of rows so far, over exponentials to base 2.
+// Running softmax of the rows held by a warp, in powers of two.
 template <int strips>
 struct OnlineSoftmax {
-  float largest[strips][2];  // score
-  float sum[strips][2];      // of this lane's columns
+  float largest[strips][2];  // largest score so far
+  float sum[strips][2];      // over this lane's columns
 
   TRIAX_DEVICE void reset() {
     TRIAX_UNROLL
@@ -26,8 +26,8 @@ struct OnlineSoftmax {
     }
   }
 
-  // Scores, of which `factor` times are the exponents, become exponentials relative to the largest
-  // of their row so far; `out` follows.
+  // Replaces every score s by 2^(factor (s - largest)), with the largest score of its row so far,
+  // and rescales `out` and `sum` to it.
   template <int columns, int width>
   TRIAX_DEVICE void step(const Block& block, float factor, float (&s)[strips][columns][4],
                          float (&out)[strips][width][4]) {
@@ -93,10 +93,10 @@ struct Forward {
     const float factor = task.scale * log2_e;
     const int end = i0 + cut.held() < task.length ? i0 + cut.held() : task.length;
     for (int j0 = 0; j0 < end; j0 += cut.walked) {
-      const bool seen = j0 < i0 + own + cut.held_by_warp();  // by any of the warp's rows
+      const bool seen = j0 < i0 + own + cut.held_by_warp();  // visible to a row of this warp
       float s[strips][cut.walked / 8][4] = {};
       finish_copies(block);
-      block.sync();  // the keys are here, and nobody reads the values before
+      block.sync();  // the keys have arrived, and no thread still reads the previous values
       begin_rows<cut.walked, width, max_threads>(block, value_tile, values, j0);
       if (seen) {
         add_row_products<T, width>(block, s, query_tile + own * width, key_tile);
@@ -107,7 +107,7 @@ struct Forward {
         if (task.dropout.drops()) drop(block, s, at, i0 + own, j0);
       }
       finish_copies(block);
-      block.sync();  // the values are here, and nobody reads the keys
+      block.sync();  // the values have arrived, and no thread still reads the keys
       if (j0 + cut.walked < end)
         begin_rows<cut.walked, width, max_threads>(block, key_tile, keys, j0 + cut.walked);
       if (seen) add_score_products<T, width>(block, sums, pack_scores<T>(s), value_tile);
@@ -127,7 +127,8 @@ struct Forward {
     drop_scores(s, bits, task.dropout.factor);
   }
 
-  // Divides by the sums, which become log-sum-exps, and puts the rows where the queries were.
+  // Divides the sums by the softmax denominator, writes log-sum-exp, and puts the output rows where
+  // the queries were.
   TRIAX_DEVICE void finish(const Block& block, const AttentionPlace& at, int i0, int own,
                            float (&sums)[strips][width / 8][4],
                            const OnlineSoftmax<strips>& softmax) const {

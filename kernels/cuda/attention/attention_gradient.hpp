@@ -1,18 +1,18 @@
 #pragma once
-// What the gradients of queries and of keys share on tensor cores.
+// Parts of the two gradient kernels (queries; keys and values) on tensor cores.
 #include "kernels/cuda/attention/attention_tile.hpp"
 
 namespace triax::cuda {
 
-/// Inputs of both. delta: (B, H, T), for each row the sum of dout out.
+/// Inputs of both kernels. delta (B, H, T): sum over D of dout * out.
 template <class T>
 struct GradientOperands {
   AttentionTask task;
   Heads<T> dout, q, k, v;
   Heads<float> lse, delta;
 
-  /// A score becomes its probability, and the gradient of the probability that of the score (but
-  /// for the scale).
+  /// Turns score s into its probability and dp, the gradient of the probability, into the gradient
+  /// of the score, without the factor `scale`. lse2: log-sum-exp to base 2.
   TRIAX_DEVICE void score_gradient(float& s, float& dp, float lse2, float row_delta) const {
     s = fast_exp2(s * (task.scale * log2_e) - lse2);
     dp = s * (dp - row_delta);
@@ -27,7 +27,8 @@ GradientOperands<T> gradient_operands(const AttentionTask& task, const Tensor& d
           heads_of<T>(v), statistics_of(lse), statistics_of(delta)};
 }
 
-/// Two tiles of rows that belong together, in shared memory.
+/// Two tiles of rows that are loaded together, in shared memory: keys and values, or queries and
+/// dout.
 template <int rows, int width, int threads, class T>
 struct TilePair {
   T* first;
@@ -52,8 +53,8 @@ TRIAX_DEVICE inline void scale_all(float (&x)[strips][columns][4], float factor)
   }
 }
 
-/// dk and dv (attention_key_gradient.cu), by tensor cores. False, with nothing done, where they do
-/// not take these views.
+/// Gradients dk and dv on tensor cores (attention_key_gradient.cu). Returns false, and does
+/// nothing, for views that tensor cores do not take.
 bool key_gradient(const Stream& stream, const AttentionTask& task, const Tensor& dk,
                   const Tensor& dv, const Tensor& dout, const Tensor& delta, const Tensor& lse,
                   const Tensor& q, const Tensor& k, const Tensor& v);

@@ -1,12 +1,12 @@
-// The gradients of attention's keys and values.
+// Gradients of attention's keys and values (FlashAttention-2: Dao 2023).
 #include "kernels/cuda/attention/attention_dropout.hpp"
 #include "kernels/cuda/attention/attention_gradient.hpp"
 
 namespace triax::cuda {
 namespace {
 
-// A key head with all query heads that read it: nobody else writes its gradients. Scores are made
-// transposed, a row a key.
+// One CUDA block works on a tile of a key head and walks over all query heads that read it, so no
+// other block writes its gradients. Scores are transposed: one key per row.
 template <class T, int width>
 struct KeyGradient {
   static constexpr AttentionCut cut = key_gradient_cut(width);
@@ -26,7 +26,7 @@ struct KeyGradient {
     const Held held(shared);  // keys and values
     held.begin(block, rows_of_head(task, of.k, at.b, at.h), rows_of_head(task, of.v, at.b, at.h),
                j0);
-    // All queries that see key j0, of one head after another.
+    // Walks over all queries that see key j0, one query head after another.
     Step now{at.h * task.group(), j0, 0};
     const int end = now.h + task.group();
     begin_queries(block, at.b, now);
@@ -35,7 +35,7 @@ struct KeyGradient {
     float value_sums[strips][width / 8][4] = {};
     for (Step next = after(now, j0); now.h < end; now = next, next = after(next, j0)) {
       finish_copies(block);
-      block.sync();  // this tile is here, and nobody reads the one before
+      block.sync();  // this tile has arrived, and no thread still reads the previous one
       if (next.h < end) begin_queries(block, at.b, next);
       if (now.i0 + cut.walked <= j0 + own) continue;  // no query sees the warp's keys
       const Walked tiles(walked_tile(block, now.turn));
@@ -59,7 +59,7 @@ struct KeyGradient {
                                                held.second, j0);
   }
 
-  // A tile of queries of one head, and in which of two places it lies.
+  // A tile of queries of one head, and which of the two buffers holds it.
   struct Step {
     int h;
     int i0;
@@ -71,11 +71,11 @@ struct KeyGradient {
     return {same ? step.h : step.h + 1, same ? i0 : j0, step.turn ^ 1};
   }
 
-  // Queries and dout, after keys and values.
+  // Queries and dout of a buffer, behind keys and values.
   TRIAX_DEVICE static T* walked_tile(const Block& block, int turn) {
     return block.shared<T>() + (2 * cut.held() + turn * (2 * cut.walked)) * width;
   }
-  // Their log-sum-exps and delta, after all tiles.
+  // Log-sum-exp and delta of a buffer's queries, behind all tiles.
   TRIAX_DEVICE static float* statistics(const Block& block, int turn) {
     T* end = block.shared<T>() + (2 * cut.held() + 4 * cut.walked) * width;
     return reinterpret_cast<float*>(end) + turn * (2 * cut.walked);
@@ -95,7 +95,7 @@ struct KeyGradient {
                   from.of(b, step.h) + (present ? row : 0), present);
   }
 
-  // Rows are keys from j0 on, columns queries.
+  // Rows are keys from j0 on, columns are queries.
   template <int columns>
   TRIAX_DEVICE void score_gradient(const Block& block, std::int64_t b, const Step& step, int j0,
                                    float (&s)[strips][columns][4],

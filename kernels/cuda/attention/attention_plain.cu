@@ -1,4 +1,4 @@
-// Attention for any type, head size and alignment, by ordinary arithmetic.
+// Attention for any type, head size and alignment, in float32 arithmetic without tensor cores.
 #include <cmath>
 
 #include "kernels/base/with_type.hpp"
@@ -10,13 +10,13 @@ namespace {
 
 constexpr int forward_row_tiles = 3;         // queries, keys or values, sums
 constexpr int query_gradient_row_tiles = 5;  // queries, dout, keys, values, sums
-constexpr int key_gradient_row_tiles = 6;    // keys, values, queries, dout, two of sums
+constexpr int key_gradient_row_tiles = 6;    // keys, values, queries, dout, two tiles of sums
 
 struct Max {
   TRIAX_DEVICE float operator()(float a, float b) const { return fmaxf(a, b); }
 };
 
-// What dropout multiplies a probability with.
+// Dropout's factor for one probability: 0 if it is dropped, 1 / (1 - probability) if it is kept.
 TRIAX_DEVICE inline float multiplier(const AttentionTask& task, std::int64_t b, int h, int i,
                                      int j) {
   if (!task.dropout.drops()) return 1.0F;
@@ -68,7 +68,8 @@ struct PlainForward {
     }
   }
 
-  // Scores become exponentials, and factor[row] what the sums so far are multiplied with.
+  // Turns scores into exponentials relative to the largest score so far; factor[row] rescales the
+  // sums made before.
   TRIAX_DEVICE void softmax_step(const PlainTiles& tiles, const AttentionPlace& at, int i0, int j0,
                                  float (&largest)[own_rows], float (&sum)[own_rows]) const {
     const Block& block = tiles.block;
@@ -102,8 +103,8 @@ struct PlainOperands {
   Heads<float> lse, delta;
   int rows;
 
-  /// The probability of query i and key j of head h, with its multiplier, and the gradient of its
-  /// score; s and dp: score and gradient of the probability.
+  /// Replaces s by the probability of query i and key j (with dropout's factor), and dp, the
+  /// gradient of that probability, by the gradient of the score.
   TRIAX_DEVICE void score_gradient(float& s, float& dp, const AttentionPlace& at, int h, int i,
                                    int j) const {
     if (j > i || i >= task.length) {
@@ -157,7 +158,8 @@ struct PlainQueryGradient {
   }
 };
 
-// A key head with all query heads that read it; scores are made transposed, a row a key.
+// One CUDA block works on a tile of a key head and walks over all query heads that read it. Scores
+// are transposed: one key per row.
 template <class T>
 struct PlainKeyGradient {
   static constexpr int max_threads = warp * plain_warps;

@@ -1,16 +1,16 @@
 #pragma once
-// Attention's square tiles of float32 in shared memory, for any head size. Thread x has column x of
-// scores, and every so many columns of a head; warp y has rows y, y + plain_warps and so on, which
-// no other warp touches.
+// Square float32 tiles in shared memory, for any head size. Thread x owns column x of the scores
+// and columns x, x + 32, ... of a head; warp y owns rows y, y + plain_warps, ..., which no other
+// warp touches.
 #include "kernels/cuda/attention/attention.hpp"
 #include "kernels/cuda/attention/attention_shape.hpp"
 #include "kernels/cuda/launch/pack.hpp"
 
 namespace triax::cuda {
 
-inline constexpr int own_rows = plain_rows / plain_warps;  // of a warp
+inline constexpr int own_rows = plain_rows / plain_warps;  // rows of one warp
 
-/// What all kernels do with tiles; `rows` of them are used, at most plain_rows.
+/// Operations on tiles. `rows` of a tile are used, at most plain_rows.
 struct PlainTiles {
   const Block& block;
   int head_size;
@@ -23,10 +23,10 @@ struct PlainTiles {
   TRIAX_DEVICE float* scores(int row_tiles, int number) const {
     return tile(row_tiles) + number * rows * plain_pitch;
   }
-  /// The m-th row of this warp; past the last one for those it has not.
+  /// Number of this warp's m-th row; rows or more if the warp has no such row.
   TRIAX_DEVICE int row(int m) const { return block.thread_y() + m * plain_warps; }
 
-  /// Rows of a head from `first` on, zeros beyond row `length`.
+  /// Loads rows of a head from `first` on; rows from `length` on become zero.
   template <class T>
   TRIAX_DEVICE void load(float* to, const T* head, std::int64_t stride, int first,
                          int length) const {

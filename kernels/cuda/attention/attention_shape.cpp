@@ -7,7 +7,7 @@
 namespace triax::cuda {
 namespace {
 
-constexpr std::size_t element = 2;  // bytes of what tensor cores multiply
+constexpr std::size_t element = 2;  // bytes of an element on tensor cores
 
 constexpr std::int64_t tiles_over(std::int64_t length, std::int64_t rows) {
   return (length + rows - 1) / rows;

@@ -1,7 +1,7 @@
 #pragma once
-// Attention's tiles on tensor cores. A tile of rows lies in shared memory, T elements of 16 bits
-// and `width` a row; scores and sums are spread over the registers of a warp, `strips` times 16
-// rows, as d of warp_matrix.hpp: x[strip][column / 8][4].
+// Attention tiles on tensor cores. A tile lies in shared memory: rows of `width` 16-bit elements.
+// Scores and sums are spread over the registers of a warp, `strips` times 16 rows, as matrix d of
+// warp_matrix.hpp: x[strip][column / 8][4].
 #include <cmath>
 
 #include "kernels/base/with_type.hpp"
@@ -12,16 +12,17 @@
 
 namespace triax::cuda {
 
-/// Where 16 bytes of a row lie: the pieces of each row are permuted, so that the same piece of
-/// eight rows lies in different banks.
+/// Address of a 16-byte piece of a row. The pieces of each row are permuted, so that the same piece
+/// of eight rows lies in different banks.
 template <int width, class T>
 TRIAX_DEVICE inline T* tile_piece(T* tile, int row, int piece) {
   return tile + row * width + (piece ^ row % 8) * 8;
 }
 
-/// Where a lane begins to read matrices of 8 x 8 from a tile (load_matrices): those side by side
-/// next to each other, or those below each other. Matrices `piece` further right (an even number)
-/// lie at this offset ^ 8 piece, those `row` further down (a multiple of 8) at it + row width.
+/// Offset at which a lane begins to read 8 x 8 matrices from a tile (load_matrices). Matrices 0 to
+/// 3 go down first (rows 0, 8, then the next piece) or across first. Matrices `piece` pieces
+/// further right (an even number) lie at offset ^ 8 piece, those `row` rows further down (a
+/// multiple of 8) at offset + row width.
 template <int width>
 TRIAX_DEVICE inline int offset_down_first(int lane) {
   return lane % 16 * width + (lane / 16 ^ lane % 8) * 8;
@@ -31,7 +32,7 @@ TRIAX_DEVICE inline int offset_across_first(int lane) {
   return (lane / 16 * 8 + lane % 8) * width + (lane / 8 % 2 ^ lane % 8) * 8;
 }
 
-/// The rows of a head in its tensor.
+/// Rows of one head of a tensor.
 template <class T>
 struct HeadRows {
   T* data;
@@ -49,7 +50,8 @@ TRIAX_DEVICE inline HeadRows<T> rows_of_head(const AttentionTask& task, const He
   return {heads.of(b, h), heads.row_stride, task.length, task.head_size};
 }
 
-/// Begins to copy the rows from `first` on to a tile; zeros beyond them.
+/// Begins to copy rows from `first` on into a tile. What lies beyond the last row or column becomes
+/// zero.
 template <int rows, int width, int threads, class T>
 TRIAX_DEVICE inline void begin_rows(const Block& block, T* tile, const HeadRows<T>& from,
                                     int first) {
@@ -65,7 +67,7 @@ TRIAX_DEVICE inline void begin_rows(const Block& block, T* tile, const HeadRows<
   }
 }
 
-/// Row and column of element i of x[strip][n], of `lane`.
+/// Row and column of element i of x[strip][n] in `lane`.
 TRIAX_DEVICE inline int score_row(int lane, int strip, int i) {
   return strip * 16 + lane / 4 + i / 2 * 8;
 }
@@ -73,7 +75,7 @@ TRIAX_DEVICE inline int score_column(int lane, int n, int i) {
   return n * 8 + lane % 4 * 2 + i % 2;
 }
 
-/// Takes scores out of the softmax: those for which masked(row, column).
+/// Sets the scores for which masked(row, column) holds to -infinity.
 template <int strips, int columns, class Masked>
 TRIAX_DEVICE inline void mask_scores(int lane, float (&x)[strips][columns][4],
                                      const Masked& masked) {
@@ -88,7 +90,7 @@ TRIAX_DEVICE inline void mask_scores(int lane, float (&x)[strips][columns][4],
   }
 }
 
-/// sums += a b^T, rows of a by rows of b. a: the warp's own strips.
+/// sums += a b^T. a: the warp's own rows of a tile.
 template <class T, int width, int strips, int columns>
 TRIAX_DEVICE inline void add_row_products(const Block& block, float (&sums)[strips][columns][4],
                                           const T* a, const T* b) {
@@ -113,8 +115,8 @@ TRIAX_DEVICE inline void add_row_products(const Block& block, float (&sums)[stri
   }
 }
 
-/// Scores rounded to T, as the left operand of products: what is spread as d, columns 8 apart, is
-/// spread as a.
+/// Scores rounded to T, as the left operand of products. Two neighbouring 16 x 8 tiles in layout d
+/// are one 16 x 16 operand in layout a.
 template <int strips, int depth>
 struct PackedScores {
   Word words[depth / 2][strips][4];
@@ -137,7 +139,7 @@ TRIAX_DEVICE inline PackedScores<strips, depth> pack_scores(const float (&p)[str
   return packed;
 }
 
-/// sums += p b. b: a tile of as many rows as p has columns.
+/// sums += p b. b: a tile with one row per column of p.
 template <class T, int width, int strips, int depth>
 TRIAX_DEVICE inline void add_score_products(const Block& block, float (&sums)[strips][width / 8][4],
                                             const PackedScores<strips, depth>& p, const T* b) {
@@ -157,7 +159,7 @@ TRIAX_DEVICE inline void add_score_products(const Block& block, float (&sums)[st
   }
 }
 
-/// Puts a warp's sums, rounded, into its own rows of a tile.
+/// Writes a warp's sums, rounded, into its own rows of a tile.
 template <class T, int width, int strips>
 TRIAX_DEVICE inline void put_sums(const Block& block, T* own_rows,
                                   const float (&sums)[strips][width / 8][4]) {
@@ -176,8 +178,8 @@ TRIAX_DEVICE inline void put_sums(const Block& block, T* own_rows,
   }
 }
 
-/// The rows of a tile to their head, from its row `first` on. All have put theirs, and a barrier
-/// has been passed.
+/// Writes a tile to its head, from row `first` on. A barrier must follow the last put_sums before
+/// this call.
 template <int rows, int width, int threads, class T>
 TRIAX_DEVICE inline void store_rows(const Block& block, const HeadRows<T>& to, const T* tile,
                                     int first) {
@@ -192,9 +194,9 @@ TRIAX_DEVICE inline void store_rows(const Block& block, const HeadRows<T>& to, c
   }
 }
 
-/// body(Type<T>{}, Width<width>{}) for what tensor cores take: 16-bit elements, heads of at most
-/// wide_head, rows in pieces of 16 bytes, and a scale above zero, which leaves the order of
-/// scores as it is. False, with nothing done, for all else.
+/// Calls body(Type<T>{}, Width<width>{}) if tensor cores take the views: 16-bit elements, heads of
+/// at most wide_head, rows in whole 16-byte pieces, and a scale above zero (which keeps the order
+/// of scores). Otherwise returns false and does nothing.
 template <class Body>
 bool on_tensor_cores(const AttentionTask& task, std::initializer_list<const Tensor*> views,
                      const Body& body) {

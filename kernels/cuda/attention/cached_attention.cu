@@ -13,7 +13,7 @@
 namespace triax::cuda {
 namespace {
 
-// Rows are heads of queries, B T H of them.
+// A row is one query of one head: B T H rows.
 struct CachedTask {
   int queries;  // T
   int heads;
@@ -21,10 +21,10 @@ struct CachedTask {
   int head_size;
   std::int64_t positions;
   std::int64_t rows;
-  std::int64_t part;  // positions of one
+  std::int64_t part;  // positions in one range
   float scale;
-  float* sums;   // (parts, rows, D)
-  float* stats;  // (parts, rows, 2)
+  float* sums;   // (ranges, rows, D)
+  float* stats;  // (ranges, rows, 2): largest score, sum of exponentials
 
   TRIAX_DEVICE int head(std::int64_t row) const { return static_cast<int>(row % heads); }
   TRIAX_DEVICE std::int64_t query(std::int64_t row) const { return row / heads % queries; }
@@ -35,8 +35,8 @@ struct Larger {
   TRIAX_DEVICE float operator()(float a, float b) const { return fmaxf(a, b); }
 };
 
-// A part of the positions for a row: a warp makes a score, lanes over the head; then a thread has a
-// column of the values.
+// Attention of one row over one range of positions. A warp makes each score, with lanes over the
+// head; then each thread sums one column of the values.
 template <class T>
 struct AttendToPart {
   static constexpr int max_threads = cached_threads;
@@ -83,12 +83,12 @@ struct AttendToPart {
     }
   }
 
-  // Scores become exp(score - largest); returns the largest.
+  // Turns scores into exp(score - largest) and returns the largest.
   TRIAX_DEVICE static float softmax(const Block& block, float* scores, int count) {
     float largest = -INFINITY;
     for (int j = block.thread_x() % warp; j < count; j += warp) largest = fmaxf(largest, scores[j]);
     largest = over_warp(block, largest, Larger{});
-    block.sync();  // every warp has read them
+    block.sync();  // every warp has read the scores
     for (int j = block.thread_x(); j < count; j += block.threads_x())
       scores[j] = std::exp(scores[j] - largest);
     block.sync();
@@ -96,7 +96,8 @@ struct AttendToPart {
   }
 };
 
-// The parts' sums of a row over their sums of exponentials, all brought to one largest score.
+// Joins the ranges of a row: their sums, rescaled to the largest score, over the sum of
+// exponentials.
 template <class T>
 struct JoinParts {
   CachedTask task;

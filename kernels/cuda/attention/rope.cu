@@ -23,7 +23,7 @@ struct Angles {
   }
 };
 
-// Turns pairs (d, d + half) of a head by their angles. Column p of a row is pair p % half of head
+// Rotates pairs (d, d + half) of a head by their angles. Column p of a row is pair p % half of head
 // p / half.
 template <class T>
 struct Rotate {

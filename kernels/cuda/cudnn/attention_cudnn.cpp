@@ -20,7 +20,7 @@ AttentionStrides strides_of(const Tensor& x) {
                    : AttentionStrides{x.stride(0), x.stride(2), x.stride(1)};  // of (B, T, H, D)
 }
 
-// Whether every row begins with a whole piece of 16 bytes.
+// Whether every row begins at a 16-byte boundary.
 bool aligned_rows(const Tensor& x) {
   const std::int64_t piece = 16 / static_cast<std::int64_t>(size_of(x.dtype()));
   for (int dim = 0; dim < 3; ++dim)
@@ -28,7 +28,8 @@ bool aligned_rows(const Tensor& x) {
   return reinterpret_cast<std::uintptr_t>(x.data()) % 16 == 0;
 }
 
-// cuDNN's workspace begins as memory of the CUDA runtime does; an arena's pieces need not.
+// Alignment (bytes) of cuDNN's workspace: that of cudaMalloc. Pieces of an arena may be aligned to
+// less.
 constexpr std::int64_t workspace_alignment = 256;
 
 void* begin_of(const Tensor& piece) {
@@ -41,12 +42,13 @@ bool takes(DType type, std::int64_t head_size) {
   return type != DType::f32 && head_size % 8 == 0 && head_size <= 128;
 }
 
-// What is left to cuDNN; none: the kernels of this folder do it.
+// The problem for cuDNN, or nothing if our own kernels must solve it.
 std::optional<AttentionProblem> problem_of(const AttentionTensors& on,
                                            const AttentionOptions& options, bool backward) {
   const std::int64_t head_size = on.q.size(3);
   if (on.q.empty() || options.dropout.probability > 0.0F) return {};
-  // cuDNN scales what it has masked: minus infinity times 0 is NaN, and turns its sign below 0.
+  // cuDNN scales masked scores too: -infinity becomes NaN for scale 0 and +infinity for a negative
+  // scale.
   if (!(options.scale > 0.0F)) return {};
   if (!takes(on.q.dtype(), head_size)) return {};
   for (const Tensor* x : {&on.q, &on.k, &on.v, &on.out, &on.dout, &on.dq, &on.dk, &on.dv})
@@ -70,7 +72,7 @@ std::optional<AttentionProblem> problem_of(const AttentionTensors& on,
                           .dv = strides_of(on.dv)};
 }
 
-// The problem of a slice, with the strides of the whole.
+// The problem of one slice, with the strides of the whole tensors.
 AttentionProblem problem_of(const AttentionProblem& whole, const AttentionSlice& slice) {
   AttentionProblem part = whole;
   part.batch = slice.samples;
@@ -79,7 +81,8 @@ AttentionProblem problem_of(const AttentionProblem& whole, const AttentionSlice&
   return part;
 }
 
-// `slice` of the tensors, from a sample and a key head on.
+// Views of one slice: `slice.samples` samples and `slice.key_heads` key heads from (sample,
+// key_head) on.
 AttentionTensors slice_of(const AttentionTensors& on, const AttentionSlice& slice,
                           std::int64_t sample, std::int64_t key_head) {
   const std::int64_t group = on.q.size(2) / on.k.size(2);
@@ -93,13 +96,13 @@ AttentionTensors slice_of(const AttentionTensors& on, const AttentionSlice& slic
           cut(on.delta, 1, group)};
 }
 
-// Whether rows of statistics begin at whole pieces of 16 bytes in every slice.
+// Whether lse and delta begin at 16-byte boundaries in every slice.
 bool can_slice(const AttentionProblem& whole, const AttentionSlice& slice) {
   const bool one = slice.samples == whole.batch && slice.key_heads == whole.key_heads;
   return slice.samples > 0 && (one || whole.length % 4 == 0);
 }
 
-// What a stream keeps of cuDNN.
+// cuDNN's handle and the plans compiled so far, kept by a stream.
 class Attentions {
  public:
   explicit Attentions(void* stream) : library_(CudnnLibrary::find()) {
@@ -119,7 +122,7 @@ class Attentions {
   Attentions& operator=(const Attentions&) = delete;
   ~Attentions() {
     plans_.clear();
-    if (handle_ != nullptr) library_->destroy(handle_);  // nobody is left to hear of a failure
+    if (handle_ != nullptr) library_->destroy(handle_);  // a destructor cannot report a failure
   }
 
   bool forward(const Stream& stream, const AttentionProblem& problem, const AttentionTensors& on,
@@ -149,7 +152,7 @@ class Attentions {
   }
 
  private:
-  // Null: there is none.
+  // The plan of a problem, compiled at first use; null if cuDNN has none.
   const AttentionPlan* plan_of(const AttentionProblem& problem) {
     if (!library_) return nullptr;
     const auto found = plans_.find(problem);
@@ -202,7 +205,7 @@ class Attentions {
     library_->check(library_->execute(handle_, plan.plan.get(), pack.get()), "cudnnBackendExecute");
   }
 
-  std::shared_ptr<const CudnnLibrary> library_;  // null: there is none
+  std::shared_ptr<const CudnnLibrary> library_;  // null if the machine has no usable cuDNN
   cudnnHandle_t handle_ = nullptr;
   int architecture_ = 0;
   std::map<AttentionProblem, std::optional<AttentionPlan>> plans_;

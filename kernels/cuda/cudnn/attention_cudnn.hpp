@@ -1,27 +1,32 @@
 #pragma once
-// Attention by cuDNN, in a build for it (TRIAX_CUDNN); attention_cudnn_absent.cpp is that of all
-// other builds.
+// Causal attention by cuDNN, in builds that find the headers of cuDNN 9.19 or later (CMake:
+// TRIAX_CUDNN=AUTO, ON or OFF); attention_cudnn_absent.cpp serves all other builds. The library is
+// opened at run time. Where it is missing, or with TRIAX_CUDNN=off in the environment, our own
+// kernels run. On an H100 cuDNN is 1.6 to 2.4 times as fast forward and 1.2 to 2.2 times as fast
+// backward (benchmarks/results/2026-11-27-h100.md).
 #include "kernels/attention/attention.hpp"
 
 namespace triax::cuda {
 
-/// What the passes of attention work on; dout to delta are the backward pass's own.
+/// Operands of attention. dout to delta serve the backward pass only.
 struct AttentionTensors {
   Tensor q, k, v, out, lse;
   Tensor dout = {}, dq = {}, dk = {}, dv = {};
   Tensor delta = {};  // (B, H, T), written
 };
 
-/// Attention as kernels/attention/attention.hpp says it. False, with nothing done, where cuDNN is
-/// absent, has no plan for it (attention_plan.hpp), or is not asked: it takes 16-bit types, heads
-/// of up to 128 in rows of whole pieces, and no dropout.
+/// Attention as in kernels/attention/attention.hpp. Returns false, and does nothing, if cuDNN is
+/// absent, has no plan (attention_plan.hpp) or does not take the operands: it takes 16-bit types,
+/// head sizes that are multiples of 8 up to 128, rows that begin at 16-byte boundaries, and no
+/// dropout.
 bool cudnn_attention_forward(const Stream& stream, const AttentionTensors& on,
                              const AttentionOptions& options, Arena& scratch);
 bool cudnn_attention_backward(const Stream& stream, const AttentionTensors& on,
                               const AttentionOptions& options, Arena& scratch);
 
-/// What either takes from its scratch at most; a plan that wants more is not used. The same on
-/// every machine, so that a dry run knows it; 0 for types and heads that are not cuDNN's.
+/// Most bytes that either pass takes from its scratch; a plan that needs more is not used. The
+/// value does not depend on the machine, so that a dry run knows it. It is 0 for types and head
+/// sizes that cuDNN does not take.
 std::int64_t cudnn_attention_workspace(const Shape& queries, DType type);
 
 }  // namespace triax::cuda

@@ -1,4 +1,4 @@
-// kernels/cuda/cudnn/attention_cudnn.hpp in a build without cuDNN.
+// Stubs of kernels/cuda/cudnn/attention_cudnn.hpp for a build without cuDNN.
 #include "kernels/cuda/cudnn/attention_cudnn.hpp"
 
 namespace triax::cuda {

@@ -11,7 +11,7 @@ Four row_major(const Four& sizes) {
   return {sizes[1] * sizes[2] * sizes[3], sizes[2] * sizes[3], sizes[3], 1};
 }
 
-// A tensor of the graph: where its descriptor is, and what the next operation asks of it.
+// A tensor of the graph: the index of its descriptor, and the shape that the next operation needs.
 struct Value {
   std::size_t part;
   cudnnDataType_t type;
@@ -47,19 +47,19 @@ class Builder {
     parts_.push_back(std::move(made));
     return {parts_.size() - 1, type, sizes, strides};
   }
-  // What never leaves an engine.
+  // A virtual tensor: its values never leave the engine.
   Value inside(cudnnDataType_t type, const Four& sizes) {
     return inside(type, sizes, row_major(sizes));
   }
   Value inside(cudnnDataType_t type, const Four& sizes, const Four& strides) {
     return tensor(next_++, type, sizes, strides, true, false);
   }
-  // (B, heads, T, D) in memory.
+  // A (B, heads, T, D) tensor in memory.
   Value heads(AttentionOperand of, const AttentionStrides& by, std::int64_t heads) {
     return tensor(static_cast<std::int64_t>(of), type_, {n_.batch, heads, n_.length, n_.head_size},
                   {by.batch, by.head, by.row, 1}, false, false);
   }
-  // The same as (B, heads, D, T).
+  // The same as a (B, heads, D, T) tensor.
   Value turned_heads(AttentionOperand of, const AttentionStrides& by) {
     return tensor(static_cast<std::int64_t>(of), type_,
                   {n_.batch, n_.key_heads, n_.head_size, n_.length}, {by.batch, by.head, 1, by.row},
@@ -79,7 +79,7 @@ class Builder {
   }
   const CudnnDescriptor& part(const Value& value) const { return parts_[value.part]; }
 
-  // y = mode(x, b), or of b and x as the mask t chooses.
+  // y = mode(x, b), or a selection between x and b by the mask t.
   Value apply(cudnnPointwiseMode_t mode, const Value& x, const Value* b, const Value* t, Value y,
               std::optional<std::int64_t> axis = {}) {
     CudnnDescriptor what(library_, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
@@ -98,7 +98,7 @@ class Builder {
     parts_.push_back(std::move(what));
     return y;
   }
-  // With a result inside, of x's sizes.
+  // Applies `mode` with a virtual result of x's sizes.
   Value apply(cudnnPointwiseMode_t mode, const Value& x) {
     return apply(mode, x, nullptr, nullptr, inside(CUDNN_DATA_FLOAT, x.sizes));
   }
@@ -133,7 +133,7 @@ class Builder {
     return c;
   }
 
-  // With the last two dimensions one for the other.
+  // Swaps the last two dimensions.
   Value turn(const Value& x, cudnnDataType_t type) {
     const Four sizes = {x.sizes[0], x.sizes[1], x.sizes[3], x.sizes[2]};
     const Value y = inside(type, sizes, {x.strides[0], x.strides[1], x.strides[3], x.strides[2]});
@@ -144,7 +144,7 @@ class Builder {
     return y;
   }
 
-  // Minus infinity where the key comes after the query.
+  // Sets scores to -infinity where the key comes after the query.
   Value mask(const Value& scores) {
     const Value masked = number(AttentionOperand::masked);
     const auto index = [&](std::int64_t axis) {
@@ -159,7 +159,8 @@ class Builder {
                  inside(CUDNN_DATA_FLOAT, scores_));
   }
 
-  // The gradient of keys or values: for each of their heads the sum over its query heads.
+  // Gradient of keys or values. For grouped queries the products of all query heads of a key head
+  // are summed.
   void key_gradient(const Value& turned, const Value& b, AttentionOperand of,
                     const AttentionStrides& by) {
     const Value gradient = heads(of, by, n_.key_heads);
@@ -206,7 +207,7 @@ void Builder::backward() {
   const Value dout = heads(AttentionOperand::dout, n_.dout, n_.heads);
   const Value lse = row_numbers(AttentionOperand::lse, n_.lse);
   const Value scale = number(AttentionOperand::scale);
-  const Value one = number(AttentionOperand::one);  // what dropout leaves
+  const Value one = number(AttentionOperand::one);  // dropout's factor, here 1
   const AttentionStrides packed = {n_.heads * n_.length, n_.length, 1};
 
   const Value row_sums = reduce(CUDNN_REDUCE_TENSOR_ADD, apply(CUDNN_POINTWISE_MUL, dout, out),

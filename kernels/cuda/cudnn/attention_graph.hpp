@@ -1,6 +1,7 @@
 #pragma once
-// Causal attention as cuDNN's engines know it: the graph of small operations that NVIDIA's
-// cudnn-frontend (1.23) makes of it, node for node, since engines match patterns.
+// Causal attention as a cuDNN operation graph: the same small operations, node for node, as
+// NVIDIA's cudnn-frontend 1.23 makes, because cuDNN's engines match patterns. cuDNN 9.19's single
+// descriptor for attention (CUDNN_ATTR_OPERATION_SDPA_*) has no causal mask; 9.21's has.
 #include <array>
 #include <compare>
 #include <cstdint>
@@ -11,8 +12,8 @@
 
 namespace triax::cuda {
 
-/// The numbers of a graph's operands, in this order from 1 in a pack of pointers. delta is memory
-/// of the backward pass (B, H, T); the last three are float32 numbers of the host.
+/// Operands of a graph, numbered from 1 in a variant pack. delta (B, H, T) is memory of the
+/// backward pass. The last three are float32 numbers on the host.
 enum class AttentionOperand : std::int64_t {
   q = 1,
   k,
@@ -29,32 +30,31 @@ enum class AttentionOperand : std::int64_t {
   one
 };
 
-/// Elements between samples, heads and rows.
+/// Elements between samples, between heads and between rows.
 struct AttentionStrides {
   std::int64_t batch = 0, head = 0, row = 0;
   auto operator<=>(const AttentionStrides&) const = default;
 };
 
-/// All that a plan depends on.
+/// Everything a plan depends on.
 struct AttentionProblem {
   bool backward = false;
-  DType type = DType::bf16;  // of 16 bits
+  DType type = DType::bf16;  // a 16-bit type
   std::int64_t batch = 0, length = 0, heads = 0, key_heads = 0, head_size = 0;
   AttentionStrides q = {}, k = {}, v = {}, out = {}, lse = {};
-  AttentionStrides dout = {}, dq = {}, dk = {}, dv = {};  // backward
+  AttentionStrides dout = {}, dq = {}, dk = {}, dv = {};  // of the backward pass
   auto operator<=>(const AttentionProblem&) const = default;
 };
 
-/// An operation graph, which lives as long as what it is made of.
+/// An operation graph, with the descriptors that it refers to.
 struct AttentionGraph {
-  std::vector<CudnnDescriptor> parts;  // tensors, and what operations do
+  std::vector<CudnnDescriptor> parts;  // tensors, and the parameters of operations
   std::vector<CudnnDescriptor> operations;
   CudnnDescriptor graph;
 };
 
-/// handle: null to make plans for a device that is described. A backward graph is one that engines
-/// sum in a fixed order: the gradients of queries are one product, with no sums in float32 that
-/// blocks add to.
+/// handle: null to plan for a device that is only described. The backward graph makes dq by one
+/// product, so that engines sum in a fixed order, without adding to float32 sums in memory.
 AttentionGraph make_attention_graph(const CudnnLibrary& library, cudnnHandle_t handle,
                                     const AttentionProblem& problem);
 

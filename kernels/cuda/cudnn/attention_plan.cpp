@@ -5,7 +5,7 @@
 namespace triax::cuda {
 namespace {
 
-// More than cuDNN offers for attention.
+// Upper limit of plans asked for; cuDNN offers fewer for attention.
 constexpr std::int64_t most_choices = 8;
 
 std::vector<CudnnDescriptor> offered(const CudnnLibrary& library, const AttentionTarget& target,
@@ -20,8 +20,8 @@ std::vector<CudnnDescriptor> offered(const CudnnLibrary& library, const Attentio
                          most_choices);
 }
 
-// On sm_100 cuDNN adds up the gradients of queries in a fixed order where an engine is told to by
-// its knobs, which no heuristic sets; the numbers are cudnn-frontend's, for cuDNN before 9.23.
+// On sm_100 cuDNN sums dq in a fixed order only with these knobs of the engine, which no heuristic
+// sets. The numbers are cudnn-frontend's for cuDNN before 9.23.
 std::vector<CudnnDescriptor> in_order_on_sm_100(const CudnnLibrary& library,
                                                 const AttentionTarget& target,
                                                 const AttentionGraph& graph) {
@@ -46,7 +46,7 @@ std::vector<CudnnDescriptor> in_order_on_sm_100(const CudnnLibrary& library,
   return made;
 }
 
-// By what cuDNN says of the engine itself.
+// Whether cuDNN's notes about the engine do not call it nondeterministic.
 bool sums_in_order(const CudnnDescriptor& choice) {
   const auto engine = choice.parts(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1);
   const auto notes = engine.at(0).numbers<cudnnBackendNumericalNote_t>(
@@ -61,7 +61,7 @@ std::int64_t workspace_of_head(std::int64_t length, std::int64_t head_size) {
   return 2 * padded * padded + 8 * length * head_size;
 }
 
-// Of `count`, at most `most`; most >= 1.
+// Largest divisor of `count` that is at most `most` (>= 1).
 std::int64_t largest_divisor(std::int64_t count, std::int64_t most) {
   std::int64_t divisor = std::min(count, most);
   while (count % divisor != 0) --divisor;
@@ -81,7 +81,7 @@ CudnnDescriptor described_device(const CudnnLibrary& library, const std::string&
 std::int64_t attention_plan_workspace(std::int64_t heads, std::int64_t length,
                                       std::int64_t head_size) {
   constexpr std::int64_t most = largest_attention_workspace;
-  if (length > most / 256) return most;  // a head's is more, and would overflow
+  if (length > most / 256) return most;  // one head exceeds the limit, and its bytes may overflow
   return std::min(most, heads * workspace_of_head(length, head_size) + workspace_besides);
 }
 

@@ -1,5 +1,5 @@
-# triax_find_cudnn(): sets TRIAX_CUDNN_INCLUDE_DIR to where the headers of a cuDNN lie that is new enough, else to NOTFOUND, and
-# TRIAX_WITH_CUDNN to whether the kernels are built for it.
+# triax_find_cudnn() sets TRIAX_CUDNN_INCLUDE_DIR to the folder with the headers of cuDNN 9.19 or later, or to NOTFOUND,
+# and TRIAX_WITH_CUDNN to whether attention by cuDNN is built.
 macro(triax_find_cudnn)
   find_path(TRIAX_CUDNN_INCLUDE_DIR cudnn_version.h HINTS ${CUDAToolkit_INCLUDE_DIRS} DOC "Where cudnn.h lies")
   if(TRIAX_CUDNN_INCLUDE_DIR)

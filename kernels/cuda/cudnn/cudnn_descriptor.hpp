@@ -1,5 +1,5 @@
 #pragma once
-// A descriptor of cuDNN's backend interface, owned.
+// Owner of a descriptor of cuDNN's backend interface.
 #include <algorithm>
 #include <cstdint>
 #include <span>
@@ -11,7 +11,7 @@
 
 namespace triax::cuda {
 
-/// What cuDNN calls the type T of an attribute.
+/// cuDNN's name for the attribute type T.
 template <class T>
 constexpr cudnnBackendAttributeType_t cudnn_type_of() {
   if constexpr (std::is_same_v<T, std::int64_t>) return CUDNN_TYPE_INT64;
@@ -40,7 +40,7 @@ class CudnnDescriptor {
     std::swap(descriptor_, other.descriptor_);
     return *this;
   }
-  ~CudnnDescriptor() {  // nobody is left to hear of a failure
+  ~CudnnDescriptor() {  // a destructor cannot report a failure
     if (descriptor_ != nullptr) library_->destroy_descriptor(descriptor_);
   }
 
@@ -73,7 +73,7 @@ class CudnnDescriptor {
         "cudnnBackendGetAttribute");
     return value;
   }
-  /// At most `most` of them.
+  /// At most `most` values of an attribute.
   template <class T>
   std::vector<T> numbers(cudnnBackendAttributeName_t name, std::int64_t most) const {
     std::vector<T> values(static_cast<std::size_t>(most));
@@ -84,7 +84,7 @@ class CudnnDescriptor {
     values.resize(static_cast<std::size_t>(std::min(most, count)));
     return values;
   }
-  /// The descriptors of a type that an attribute stands for, at most `most`.
+  /// At most `most` descriptors of type `type` held by an attribute.
   std::vector<CudnnDescriptor> parts(cudnnBackendAttributeName_t name,
                                      cudnnBackendDescriptorType_t type, std::int64_t most) const {
     std::vector<CudnnDescriptor> made;
@@ -100,8 +100,8 @@ class CudnnDescriptor {
   }
 
   void finish() { library_->check(library_->finalize(descriptor_), "cudnnBackendFinalize"); }
-  /// False where cuDNN has nothing for what the descriptor says, or a kernel that does not compile
-  /// (9.19's gradients of a single token, on sm_100).
+  /// Finalizes the descriptor. Returns false if cuDNN does not support it, or if its kernel does
+  /// not compile (9.19's gradients of a single token on sm_100).
   bool finish_if_supported() {
     const cudnnStatus_t status = library_->finalize(descriptor_);
     if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED ||
@@ -120,7 +120,7 @@ class CudnnDescriptor {
     return *this;
   }
 
-  const CudnnLibrary* library_;  // outlives it
+  const CudnnLibrary* library_;  // outlives the descriptor
   cudnnBackendDescriptor_t descriptor_ = nullptr;
 };
 

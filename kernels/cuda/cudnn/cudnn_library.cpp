@@ -9,7 +9,7 @@
 namespace triax::cuda {
 namespace {
 
-// Whether the library has the function.
+// Loads a function from the library; false if the library does not have it.
 template <class Function>
 bool find_function(void* library, const char* name, Function*& function) {
   function = reinterpret_cast<Function*>(dlsym(library, name));
@@ -21,7 +21,7 @@ bool find_function(void* library, const char* name, Function*& function) {
 std::shared_ptr<const CudnnLibrary> CudnnLibrary::find() {
   const char* wanted = std::getenv("TRIAX_CUDNN");
   if (wanted != nullptr && std::string_view(wanted) == "off") return nullptr;
-  // It stays: the process ends before the library has ended what it started.
+  // cuDNN stays loaded (RTLD_NODELETE): what it started may still be running when the process ends.
   void* library = dlopen("libcudnn.so.9", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr) return nullptr;
   const auto found = std::make_shared<CudnnLibrary>();

@@ -1,6 +1,6 @@
 #pragma once
-// cuDNN's graph interface, looked for when it is first wanted: a program starts where there is
-// none.
+// cuDNN's graph interface, opened by dlopen at first use, so that the program starts on machines
+// without it.
 #include <cudnn.h>
 
 #include <memory>
@@ -9,9 +9,9 @@
 
 namespace triax::cuda {
 
-/// The functions of a cuDNN that was found.
+/// Functions of the cuDNN that was found.
 struct CudnnLibrary {
-  /// Null where the machine has no cuDNN 9, or one before oldest_cudnn.
+  /// Null if the machine has no cuDNN 9, or one older than oldest_cudnn.
   static std::shared_ptr<const CudnnLibrary> find();
 
   decltype(&cudnnGetVersion) get_version = nullptr;
@@ -27,11 +27,11 @@ struct CudnnLibrary {
   decltype(&cudnnBackendGetAttribute) get_attribute = nullptr;
   decltype(&cudnnBackendExecute) execute = nullptr;
 
-  /// Throws an Error that names the call, unless it succeeded.
+  /// Throws an Error that names the call unless it succeeded.
   void check(cudnnStatus_t status, const char* call) const;
 };
 
-/// The graphs here are written for it; none before has been tried.
+/// Oldest cuDNN that the graphs here were tried with.
 inline constexpr std::size_t oldest_cudnn = 91900;
 
 }  // namespace triax::cuda

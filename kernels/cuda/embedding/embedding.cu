@@ -21,7 +21,7 @@ struct Look {
   }
 };
 
-// sum[0, n) += columns `column` on of the segment that begins with the k-th row.
+// sum[0, n) += columns [column, column + n) of the segment that begins with the k-th row in order.
 template <int n, class T>
 TRIAX_DEVICE inline void add_segment(float* sum, const RowOrder& order, const Rows<T>& dy,
                                      std::int64_t k, std::int64_t column) {
@@ -35,8 +35,9 @@ TRIAX_DEVICE inline void add_segment(float* sum, const RowOrder& order, const Ro
   }
 }
 
-// The sums of segments that are not the first of their target. Among segment_rows rows one begins
-// at most, and of the first row's target: those of a target that begins behind it are further on.
+// Sums of the segments that are not the first of their target. In a window of segment_rows rows at
+// most one such segment begins, and it belongs to the target of the window's first row: a target
+// that starts later in the window has its second segment beyond it.
 template <class T>
 struct SumSegments {
   RowOrder order;
@@ -56,8 +57,8 @@ struct SumSegments {
   }
 };
 
-// table[t] += the rows of dy whose target is t, for the first of them in order: the first segment,
-// and the sums of the others.
+// table[t] += the rows of dy whose target is t. The thread of the target's first row adds the first
+// segment and the sums of the other segments.
 template <class G, class T>
 struct SumRowsOfTargets {
   Rows<G> table;
@@ -113,7 +114,7 @@ struct AddPositions {
   }
 };
 
-// table[t] += the rows of dy at position t, in row order. `start`: the position of row 0.
+// table[t] += the rows of dy at position t, in row order. start: the position of row 0.
 template <class G, class T>
 struct SumRowsOfPositions {
   Rows<G> table;

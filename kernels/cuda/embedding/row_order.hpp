@@ -1,30 +1,30 @@
 #pragma once
-// What the backward pass of a token embedding takes from its scratch.
+// Scratch memory of the backward pass of a token embedding.
 #include "kernels/base/device/arena.hpp"
 
 namespace triax::cuda {
 
-/// Rows of one token that are summed one after the other. What a token has beyond them is summed by
-/// others, each as many, and their sums are then added in order: a token in every row of a batch
-/// would else be one thread's for all of it.
+/// Rows of one token that one thread sums in order. Further rows of the token are summed in
+/// segments of this length by other threads, and the segment sums are added in order. Without
+/// segments, a token that fills the batch would be the work of one thread.
 inline constexpr std::int64_t segment_rows = 64;
 
-/// The rows of a batch by target: those of a target lie together, in their order. For the k-th of
-/// them: which row of the batch it is, how many of the same target come before it, and how many
-/// from it on.
+/// Rows of the batch sorted by target, those of one target in batch order. For the k-th row in this
+/// order: its number in the batch, how many rows of the same target come before it, and how many
+/// follow from it on (itself included).
 struct RowOrder {
   std::int32_t* row;
   std::int32_t* before;
   std::int32_t* left;
-  /// (rows / segment_rows rounded up, columns). Of the segments of a target all but the first have
-  /// a row here: that of the k-th row of the batch, where it begins, divided by segment_rows. Two
-  /// of them begin at least segment_rows apart, so that no two have the same.
+  /// (rows / segment_rows rounded up, columns). Sums of all segments but the first of each target.
+  /// The segment that begins with the k-th row in order has row k / segment_rows; two such segments
+  /// begin at least segment_rows apart, so no two share a row.
   float* sums;
-  /// (rows) each, for the sort.
+  /// Keys of the sort, (rows) each.
   std::int64_t* keys;
   std::int64_t* merged_keys;
 
-  /// `rows` and `columns` of the batch.
+  /// rows, columns: size of dy.
   RowOrder(Arena& scratch, std::int64_t rows, std::int64_t columns) {
     const auto take = [&] {
       return scratch.take("row order", DType::i32, {rows}).as<std::int32_t>();

@@ -1,6 +1,6 @@
 #pragma once
-// The rows of a batch in the order of their tokens (row_order.hpp): a merge sort, of keys that are
-// all different, so that there is one order.
+// Sorts the rows of a batch by token (row_order.hpp): a merge sort of CUDA blocks of 256 rows,
+// eight sorted lists at a time. The keys differ from each other, so the order is unique.
 #include <cstdint>
 #include <utility>
 
@@ -11,27 +11,27 @@ namespace triax::cuda {
 
 inline constexpr std::int64_t none = -1;  // no row
 
-/// Rows of a shard of the vocabulary by token.
+/// Maps rows of the batch to rows of a vocabulary shard.
 struct Targets {
   const std::int32_t* tokens;
   std::int64_t first_token;
   std::int64_t vocabulary;
 
-  /// The row of the shard that row r of the batch stands for, or `none`.
+  /// The row of the shard for row r of the batch, or `none`.
   TRIAX_DEVICE std::int64_t operator()(std::int64_t r) const {
     const std::int64_t row = tokens[r] - first_token;
     return tokens[r] >= 0 && row >= 0 && row < vocabulary ? row : none;
   }
 };
 
-/// A row's target, and behind it the row: what it is sorted by.
+/// Sort key: the target in the upper bits, the row in the lower row_bits.
 inline constexpr int row_bits = 30;
 TRIAX_DEVICE inline std::int64_t key_of(std::int64_t target, std::int64_t row) {
   return ((target - none) << row_bits) + row;
 }
 
-/// below[i] = how many of the length[i] keys from list[i] on, which are in order, are smaller than
-/// key[i]. `most`: a power of two, at least the lengths. The searches go hand in hand, so that each
+/// below[i] = number of keys smaller than key[i] among the length[i] sorted keys at list[i]. most:
+/// a power of two, not less than any length. The binary searches advance together, so that each
 /// step waits for memory once.
 template <int lists>
 TRIAX_DEVICE inline void count_smaller(int (&below)[lists],
@@ -49,7 +49,7 @@ TRIAX_DEVICE inline void count_smaller(int (&below)[lists],
   }
 }
 
-/// Each block's rows in order: the place of a key is the number of smaller ones.
+/// Sorts the rows of one CUDA block: the position of a key is the number of smaller keys.
 struct SortBlocks {
   static constexpr int max_threads = 256;
   std::int64_t* to;
@@ -71,7 +71,7 @@ struct SortBlocks {
   }
 };
 
-/// Of every `length` keys in order, the last of which may be fewer, `merged` times as many.
+/// Merges sorted lists of `length` keys (the last may be shorter), `merged` at a time.
 struct MergeRuns {
   static constexpr int merged = 8;
   std::int64_t* to;
@@ -101,7 +101,8 @@ struct MergeRuns {
   }
 };
 
-/// Names the rows of all keys in order, and says where those of their target begin and end.
+/// Fills RowOrder from the sorted keys: row numbers, and the distance to the begin and the end of
+/// their target.
 struct NameRows {
   RowOrder order;
   const std::int64_t* keys;

@@ -1,12 +1,12 @@
 #pragma once
-// Calls of the CUDA runtime, each checked by name.
+// Checks of CUDA runtime calls.
 #include <cuda_runtime_api.h>
 
 #include "kernels/base/check.hpp"
 
 namespace triax::cuda {
 
-/// What to do about a failure.
+/// The third part of the error: what the user can do.
 inline const char* remedy_of(cudaError_t status) {
   switch (status) {
     case cudaErrorNoKernelImageForDevice:
@@ -26,7 +26,7 @@ inline const char* remedy_of(cudaError_t status) {
   }
 }
 
-/// Throws an Error that names the call, unless it succeeded.
+/// Throws an Error that names the call unless it succeeded.
 inline void check_call(cudaError_t status, const char* call) {
   if (status == cudaSuccess) return;
   throw Error(fmt::format("{} failed", call),

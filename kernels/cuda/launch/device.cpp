@@ -1,4 +1,4 @@
-// kernels/base/device/device.hpp on a GPU, by the CUDA runtime.
+// GPU backend of kernels/base/device/device.hpp, by the CUDA runtime.
 #include <cuda_runtime_api.h>
 
 #include <array>
@@ -13,18 +13,18 @@
 namespace triax::cuda {
 namespace {
 
-// A queue and the memory that goes with it.
+// A CUDA stream and the objects kept with it.
 struct Queue {
   cudaStream_t stream = nullptr;
   int device = 0;
-  std::size_t shared_memory = 0;  // that a block may have
+  std::size_t shared_memory = 0;  // most bytes that one CUDA block may use
   std::array<std::shared_ptr<void>, kept_count> kept;
 
   Queue() = default;
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
-  ~Queue() {    // nobody is left to hear of a failure
-    kept = {};  // before the stream that it works on
+  ~Queue() {    // a destructor cannot report a failure
+    kept = {};  // released before the stream that they use
     if (stream != nullptr) cudaStreamDestroy(stream);
   }
 };
@@ -37,7 +37,8 @@ cudaEvent_t event_of(void* event) {
   return static_cast<cudaEvent_t>(event);
 }
 
-// Of the machine, not of a kernel before.
+// Errors of pinning that come from the machine's limits. Any other status may be the error of an
+// earlier kernel.
 bool refuses_to_pin(cudaError_t status) {
   return status == cudaErrorMemoryAllocation || status == cudaErrorNotPermitted ||
          status == cudaErrorNotSupported || status == cudaErrorOperatingSystem;
@@ -74,11 +75,11 @@ using cuda::refuses_to_pin;
 int count() {
   int devices = 0;
   const cudaError_t status = cudaGetDeviceCount(&devices);
-  // The usual on a machine without a GPU; the build runs its processor then.
+  // No GPU is normal: the program then runs on the CPU.
   if (status == cudaErrorNoDevice) return 0;
   if (status == cudaErrorInsufficientDriver) {
     int driver = 0;
-    if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) return 0;  // there is none
+    if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) return 0;  // no driver
     throw Error(
         "the GPUs cannot be used",
         fmt::format("their driver is for CUDA {}.{}, and this program for {}.{}", driver / 1000,
@@ -186,7 +187,7 @@ void* allocate(std::size_t bytes) {
                 "Use more ranks, a smaller micro-batch, activation checkpointing or offload");
   check_call(status, "cudaMalloc");
   check_call(cudaMemset(memory, 0, bytes), "cudaMemset");
-  // The clearing is of the default stream, for which streams of ours do not wait.
+  // cudaMemset runs on the default stream, which our non-blocking streams do not wait for.
   check_call(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
   return memory;
 }
@@ -207,7 +208,7 @@ void pin(void* memory, std::size_t bytes) {
 }
 
 void unpin(void* memory) noexcept {
-  cudaDeviceSynchronize();  // as cudaFree does by itself
+  cudaDeviceSynchronize();  // cudaFree waits like this by itself, cudaHostUnregister does not
   cudaHostUnregister(memory);
 }
 

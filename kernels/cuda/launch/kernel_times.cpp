@@ -12,7 +12,7 @@
 namespace triax::cuda {
 namespace {
 
-// An event that knows when it came.
+// A CUDA event that records time.
 class Moment {
  public:
   Moment() { check_call(cudaEventCreate(&event_), "cudaEventCreate"); }
@@ -38,7 +38,7 @@ struct Times {
   std::vector<Call> calls;
 };
 
-// "SumRows<Bf16, 8>" of what the compiler calls a type.
+// Readable name of a kernel from the compiler's type name, such as "SumRows<Bf16, 8>".
 std::string readable(const char* name) {
   int status = 0;
   char* const text = abi::__cxa_demangle(name, nullptr, nullptr, &status);

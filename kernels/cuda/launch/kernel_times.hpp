@@ -1,7 +1,6 @@
 #pragma once
-// How long the kernels of a stream take, by name: for benchmarks. Each is timed by two events
-// around its launch, which costs a few microseconds and leaves a gap; a stream that is not asked
-// has none.
+// Time that a stream's kernels take, by name, for benchmarks. Two events around a launch measure
+// it, which costs a few microseconds and leaves a gap. A stream that is not timed has no events.
 #include <string>
 #include <vector>
 
@@ -12,15 +11,16 @@ namespace triax::cuda {
 struct KernelTime {
   std::string name;
   int calls = 0;
-  double seconds = 0.0;  // of all calls
+  double seconds = 0.0;  // sum over all calls
 };
 
-/// What `stream` is given from here on is timed.
+/// Starts timing the kernels launched on `stream`.
 void time_kernels(const Stream& stream);
-/// The times of what was given since, the longest first; waits for it, and times no more.
+/// Waits for the stream, stops timing, and returns the times since time_kernels(), the longest
+/// first.
 std::vector<KernelTime> kernel_times(const Stream& stream);
 
-/// Of the launch of a kernel `name`: the scope's.
+/// Times the launch of kernel `name` for the lifetime of this object.
 class KernelTimer {
  public:
   KernelTimer(const Stream& stream, const char* name);
@@ -29,7 +29,7 @@ class KernelTimer {
   KernelTimer& operator=(const KernelTimer&) = delete;
 
  private:
-  void* times_;  // of the stream; null: not timed
+  void* times_;  // the stream's; null if it is not timed
 };
 
 }  // namespace triax::cuda

@@ -1,5 +1,5 @@
 #pragma once
-// kernels/cuda/launch/launch.hpp for nvcc.
+// The nvcc side of kernels/cuda/launch/launch.hpp.
 #include <cstdint>
 
 #include <typeinfo>
@@ -22,12 +22,13 @@ class Block {
   TRIAX_DEVICE std::int64_t index_x() const { return blockIdx.x; }
   TRIAX_DEVICE std::int64_t index_y() const { return blockIdx.y; }
   TRIAX_DEVICE void sync() const { __syncthreads(); }
-  /// The value of the lane whose number differs in the bits of `mask`; all lanes of the warp call.
+  /// The value of the lane whose number differs in the bits of `mask`. All lanes of the warp must
+  /// call it.
   template <class T>
   TRIAX_DEVICE T shuffle_xor(T value, int mask) const {
     return __shfl_xor_sync(0xffffffffU, value, mask);
   }
-  /// The block's shared memory, aligned to 16 bytes.
+  /// The CUDA block's shared memory, aligned to 16 bytes.
   template <class T>
   TRIAX_DEVICE T* shared() const {
     extern __shared__ uint4 memory[];
@@ -49,7 +50,7 @@ __global__ void __launch_bounds__(Body::max_threads, resident_blocks_of<Body>())
   body(Block{});
 }
 
-/// Starts `body` on every thread of `shape`; does nothing where that has no block.
+/// Starts `body` on every thread of `shape`. Does nothing for a grid without blocks.
 template <class Body>
 void launch(const Stream& stream, const LaunchShape& shape, Body body) {
   constexpr std::size_t without_asking = 49152;

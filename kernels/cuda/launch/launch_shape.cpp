@@ -9,14 +9,15 @@ namespace triax::cuda {
 namespace {
 
 constexpr int block_threads = 256;
-constexpr int row_threads = 512;  // of the longest rows that are held
+constexpr int row_threads = 512;  // for the longest rows that fit into registers
 constexpr std::size_t long_row_slots = row_sum_slots * sizeof(float);
 
 constexpr std::int64_t blocks_over(std::int64_t n, std::int64_t size) {
   return (n + size - 1) / size;
 }
 
-// Threads that hold a row of `columns`: a warp, or twice as many, and so on.
+// Threads per row of `columns` elements: one warp, doubled until they hold the row, `part` elements
+// each.
 int threads_of_row(std::int64_t columns, int part) {
   int threads = warp;
   while (threads < row_threads && std::int64_t{threads} * part < columns) threads *= 2;
@@ -75,7 +76,7 @@ LaunchShape row_shape(std::int64_t rows, std::int64_t columns, int part) {
 }
 
 std::int64_t gradient_rows(std::int64_t rows) {
-  constexpr std::int64_t least = 8;  // of the shortest rows a block works on as many at a time
+  constexpr std::int64_t least = 8;  // short rows: a CUDA block works on this many at a time
   constexpr std::int64_t enough_blocks = 512;
   std::int64_t of_block = rows_per_block;
   while (of_block > least && blocks_over(rows, of_block) < enough_blocks) of_block /= 2;
@@ -94,8 +95,9 @@ LaunchShape gradient_shape(std::int64_t rows, std::int64_t columns, int part, in
   return shape;
 }
 
-// Two blocks of short rows (GPT-2's in 16 bits) lie in the shared memory of sm_90 at a time, so
-// that one computes while the other waits for memory; a longer row has all threads for itself.
+// Two CUDA blocks of short rows (GPT-2's in 16 bits) fit into the shared memory of an sm_90
+// multiprocessor, so that one computes while the other waits for memory. A longer row gets all
+// threads.
 LaunchShape long_row_shape(std::int64_t rows, std::int64_t row_bytes) {
   constexpr std::int64_t short_row = std::int64_t{112} << 10;
   return {.blocks_x = rows,
@@ -120,7 +122,7 @@ LaunchShape column_sum_shape(std::int64_t rows, std::int64_t columns, int width)
           .shared_bytes = static_cast<std::size_t>(down * warp * width) * sizeof(float)};
 }
 
-// Few blocks: the more of their warps share out the rows, the less each has to wait for.
+// There are few blocks here, so each gets many warps, which share the rows.
 LaunchShape partial_rows_shape(std::int64_t columns, std::int64_t sums) {
   constexpr int down = partial_rows_threads / warp;
   return {.blocks_x = blocks_over(columns, warp),

@@ -1,5 +1,6 @@
 #pragma once
-// Neighbouring elements in memory and as floats: kernels compute on the floats.
+// Neighbouring elements: pieces of 16 bytes in memory, floats in registers. Kernels compute in
+// float32 (in double where the host does) and round once, when they store.
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -15,11 +16,11 @@
 
 namespace triax::cuda {
 
-/// Elements of T that one access of 16 bytes takes.
+/// Elements of T in one 16-byte access.
 template <class T>
 inline constexpr int wide = static_cast<int>(16 / sizeof(T));
 
-/// A number of elements, as an argument.
+/// A number of elements as a type, to pass as an argument.
 template <int n>
 using Width = std::integral_constant<int, n>;
 
@@ -31,7 +32,7 @@ TRIAX_DEVICE inline void narrow(float& to, float value) {
 }
 
 #ifdef __CUDACC__
-// By the GPU's own conversions: those of float16.hpp but for the bits of a NaN.
+// The GPU's own conversions. They agree with float16.hpp except for the bits of a NaN.
 TRIAX_DEVICE inline float widen(Bf16 value) {
   return __bfloat162float(__ushort_as_bfloat16(value.bits));
 }
@@ -59,7 +60,7 @@ inline void narrow(F16& to, float value) {
 }
 #endif
 
-/// The value that an element of T has of this one.
+/// value, rounded to T.
 template <class T>
 TRIAX_DEVICE inline float rounded(float value) {
   T element;
@@ -67,15 +68,16 @@ TRIAX_DEVICE inline float rounded(float value) {
   return widen(element);
 }
 
-/// What one access moves.
+/// The memory moved by one access: 16 bytes.
 struct alignas(16) Piece {
   std::uint32_t words[4];
 };
 
-/// to[0, wide<T>) = the elements of a piece.
+/// to[0, wide<T>) = the elements of `piece`.
 template <class T>
 TRIAX_DEVICE inline void unpack(float* to, Piece piece) {
-  if constexpr (std::is_same_v<T, Bf16>) {  // an instruction each: two where halves are cut out
+  if constexpr (std::is_same_v<T, Bf16>) {  // one instruction per element; cutting out halves would
+                                            // take two
     TRIAX_UNROLL
     for (int w = 0; w < 4; ++w) {
       const std::uint32_t pair[] = {piece.words[w] << 16U, piece.words[w] & 0xffff0000U};
@@ -89,7 +91,7 @@ TRIAX_DEVICE inline void unpack(float* to, Piece piece) {
   }
 }
 
-/// The piece of from[0, wide<T>), rounded.
+/// from[0, wide<T>), rounded to T.
 template <class T>
 TRIAX_DEVICE inline Piece packed(const float* from) {
   T values[wide<T>];
@@ -100,7 +102,7 @@ TRIAX_DEVICE inline Piece packed(const float* from) {
   return piece;
 }
 
-/// to[0, n) = from[0, n). From 16 bytes on, `from` is aligned to 16.
+/// to[0, n) = from[0, n). If n elements take 16 bytes or more, `from` is aligned to 16.
 template <int n, class T>
 TRIAX_DEVICE inline void load(float* to, const T* from) {
   if constexpr (n % wide<T> == 0) {
@@ -113,7 +115,7 @@ TRIAX_DEVICE inline void load(float* to, const T* from) {
   }
 }
 
-/// to[0, n) = from[0, n), rounded. From 16 bytes on, `to` is aligned to 16.
+/// to[0, n) = from[0, n), rounded. If n elements take 16 bytes or more, `to` is aligned to 16.
 template <int n, class T>
 TRIAX_DEVICE inline void store(T* to, const float* from) {
   if constexpr (n % wide<T> == 0) {
@@ -126,8 +128,9 @@ TRIAX_DEVICE inline void store(T* to, const float* from) {
   }
 }
 
-/// to[0, wide<T>) = the first `count` from `from` on, and `rest` beyond. With `allowed`, an access
-/// of 16 bytes; the elements that a thread gets are the same without, and so is the order of sums.
+/// to[0, wide<T>) = the first `count` elements at `from`, and `rest` behind them. allowed: one
+/// 16-byte access, for whole aligned pieces. A thread gets the same elements either way, so the
+/// order of sums does not change.
 template <bool allowed, class T>
 TRIAX_DEVICE inline void load_piece(float* to, const T* from, std::int64_t count,
                                     float rest = 0.0F) {
@@ -139,7 +142,7 @@ TRIAX_DEVICE inline void load_piece(float* to, const T* from, std::int64_t count
   }
 }
 
-/// The piece at `from` as it is, of which the first `count` elements are there; zeros beyond.
+/// The piece at `from`, unconverted. Elements from `count` on are zero.
 template <bool allowed, class T>
 TRIAX_DEVICE inline Piece piece_at(const T* from, std::int64_t count) {
   if constexpr (allowed) {
@@ -155,7 +158,7 @@ TRIAX_DEVICE inline Piece piece_at(const T* from, std::int64_t count) {
   }
 }
 
-/// The first `count` elements of a piece.
+/// Writes the first `count` elements of `piece`.
 template <bool allowed, class T>
 TRIAX_DEVICE inline void put_piece(T* to, const Piece& piece, std::int64_t count) {
   if constexpr (allowed) {
@@ -169,7 +172,7 @@ TRIAX_DEVICE inline void put_piece(T* to, const Piece& piece, std::int64_t count
   }
 }
 
-/// The first `count` of from[0, wide<T>), rounded.
+/// Writes the first `count` of from[0, wide<T>), rounded.
 template <bool allowed, class T>
 TRIAX_DEVICE inline void store_piece(T* to, const float* from, std::int64_t count) {
   if constexpr (allowed) {

@@ -5,7 +5,7 @@
 
 namespace triax::cuda {
 
-/// Runs body.run<width>(i) for each `width` elements from i on, and run<1>(i) for those left over.
+/// Runs body.run<width>(i) for `width` elements at a time, and run<1>(i) for the rest.
 template <int width, class Body>
 struct Pointwise {
   static constexpr int max_threads = 256;
@@ -21,7 +21,7 @@ struct Pointwise {
   }
 };
 
-/// `allowed`: all that the body touches may be accessed 16 bytes at a time (views.hpp).
+/// allowed: everything the body touches may be accessed 16 bytes at a time (views.hpp).
 template <int width, class Body>
 void pointwise(const Stream& stream, std::int64_t n, bool allowed, const Body& body) {
   with_width<width>(allowed, [&]<int w>(Width<w>) {
@@ -29,7 +29,7 @@ void pointwise(const Stream& stream, std::int64_t n, bool allowed, const Body& b
   });
 }
 
-/// Runs body.run<width>(row, column) for each `width` columns of each row.
+/// Runs body.run<width>(row, column) for `width` columns of a row at a time.
 template <int width, class Body>
 struct Tiles {
   static constexpr int max_threads = 256;
@@ -44,7 +44,7 @@ struct Tiles {
   }
 };
 
-/// `allowed` as above; `columns` must then be a multiple of `width`, else single columns are taken.
+/// allowed: as above. If `columns` is not a multiple of `width`, single columns are run.
 template <int width, class Body>
 void tiles(const Stream& stream, std::int64_t rows, std::int64_t columns, bool allowed,
            const Body& body) {
@@ -53,8 +53,8 @@ void tiles(const Stream& stream, std::int64_t rows, std::int64_t columns, bool a
   });
 }
 
-/// each(value) of the elements of x that this thread has, where all threads of `blocks` blocks take
-/// turns over pieces of its `n`: in one order, whatever `allowed` (load_piece).
+/// Calls each(value) for this thread's elements of x, where the threads of `blocks` CUDA blocks
+/// take turns over pieces of x[0, n). The order does not depend on `allowed` (load_piece).
 template <bool allowed, class T, class Each>
 TRIAX_DEVICE inline void each_in_turn(const Block& block, std::int64_t blocks, const T* x,
                                       std::int64_t n, Each&& each) {

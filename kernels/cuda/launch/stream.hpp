@@ -1,5 +1,6 @@
 #pragma once
-// What the bodies of kernels ask of a stream of the device.
+// Objects and memory that kernel bodies get from a device stream. Nothing is created after the
+// first use of a shape.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -15,13 +16,13 @@ void* native_stream(const Stream& stream);
 /// Bytes of shared memory that a block may have on the stream's device.
 std::size_t shared_memory_of(const Stream& stream);
 
-/// What a stream keeps: made by whoever first needs it, and ended with the stream. A stream is one
-/// thread's at a time, and so are these.
+/// Objects kept by a stream: created at first use, destroyed with the stream. Only one thread at a
+/// time uses a stream and its objects.
 enum class Kept : std::size_t { scratch, workspace, product_sums, blas, attention, times };
 inline constexpr std::size_t kept_count = 6;
 std::shared_ptr<void>& kept_by(const Stream& stream, Kept what);
 
-/// The T that a stream keeps, made of `arguments` by the first call.
+/// The T kept by a stream, created from `arguments` by the first call.
 template <class T, class... Arguments>
 T& kept_by(const Stream& stream, Kept what, const Arguments&... arguments) {
   std::shared_ptr<void>& place = kept_by(stream, what);
@@ -29,8 +30,9 @@ T& kept_by(const Stream& stream, Kept what, const Arguments&... arguments) {
   return *static_cast<T*>(place.get());
 }
 
-/// What kernels have for themselves where their interface gives them nothing (what one leaves
-/// there, the next of the same stream may read), what the BLAS has, and float32 sums of products.
+/// Memory of a stream (bytes): scratch for kernels whose interface passes none (a kernel may read
+/// what the previous one of the same stream left there), workspace of cuBLASLt, and float32 sums of
+/// products.
 inline constexpr std::size_t stream_scratch_bytes = 16384;
 inline constexpr std::size_t blas_workspace_bytes = std::size_t{32} << 20;
 inline constexpr std::size_t product_sums_bytes = std::size_t{16} << 20;

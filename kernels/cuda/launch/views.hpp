@@ -1,5 +1,5 @@
 #pragma once
-// How the bodies of kernels read their tensors: as rows.hpp does, and in the device's memory.
+// Tensors as kernel bodies read them: rows as in rows.hpp, checked to lie in device memory.
 #include "kernels/base/rows.hpp"
 #include "kernels/cuda/launch/pack.hpp"
 
@@ -28,7 +28,7 @@ T* device_elements(const Tensor& tensor, std::int64_t count, const char* name) {
   return triax::elements_of<T>(tensor, count, name);
 }
 
-/// Whether accesses of 16 bytes may begin at `data`; at the beginning of every row.
+/// Whether 16-byte accesses may begin at `data`, or at the beginning of every row.
 inline bool aligned(const void* data) {
   return reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
 }
@@ -46,7 +46,7 @@ void with_bool(bool allowed, const Body& body) {
     body(std::false_type{});
 }
 
-/// Calls body(Width<n>{}): n = `width` where accesses may be that wide, else 1.
+/// Calls body(Width<n>{}) with n = `width` if accesses may be that wide, else 1.
 template <int width, class Body>
 void with_width(bool allowed, const Body& body) {
   if (allowed)

@@ -1,7 +1,7 @@
 #pragma once
-// What the 32 threads of a warp do together on tensor cores, and copies to shared memory that
-// nobody waits for yet. T is Bf16 or F16; the two compilers part here as in pack.hpp. Lane l has
-// the numbers g = l / 4 and t = l % 4:
+// Tensor-core operations of a warp, and asynchronous copies to shared memory. T is Bf16 or F16. The
+// nvcc and the emulator versions stand side by side, as in pack.hpp. Lane l has the numbers g = l /
+// 4 and t = l % 4:
 // clang-format off
 //   d (16 x 8):   d[0], d[1] = row g, columns 2t and 2t + 1
 //                 d[2], d[3] = the same of row g + 8
@@ -11,7 +11,7 @@
 //   b (16 x 8):   b0 = rows 2t and 2t + 1 of column g
 //                 b1 = the same, 8 rows further
 // clang-format on
-// (PTX ISA, mma.m16n8k16.) All lanes of a warp call each function.
+// Layouts: PTX ISA, mma.m16n8k16. All lanes of a warp must call each function.
 #include <cstdint>
 
 #include "kernels/base/check.hpp"
@@ -19,9 +19,9 @@
 
 namespace triax::cuda {
 
-using Word = std::uint32_t;  // two neighbouring elements of 16 bits, the first in the low half
+using Word = std::uint32_t;  // two neighbouring 16-bit elements, the first in the low half
 
-// Before a loop whose iterations are to share their registers.
+// Put before a loop whose iterations should share registers.
 #ifdef __CUDA_ARCH__
 #define TRIAX_ROLLED _Pragma("unroll 1")
 #define TRIAX_UNROLL_2 _Pragma("unroll 2")
@@ -68,15 +68,15 @@ TRIAX_DEVICE inline void multiply_add(const Block&, float (&d)[4], const Word (&
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/// Four matrices of 8 x 8 elements of 16 bits from shared memory: `row` of lane 8 m + i is row i of
-/// matrix m, 16 bytes; to[m] gets columns 2t and 2t + 1 of row g of matrix m.
+/// Loads four 8 x 8 matrices of 16-bit elements from shared memory. `row` of lane 8 m + i points to
+/// row i of matrix m (16 bytes). to[m] gets columns 2t and 2t + 1 of row g of matrix m.
 TRIAX_DEVICE inline void load_matrices(const Block&, Word (&to)[4], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
                : "r"(shared_address(row))
                : "memory");
 }
-/// The same of the transposed matrices: to[m] gets rows 2t and 2t + 1 of column g.
+/// Loads four 8 x 8 matrices and transposes them: to[m] gets rows 2t and 2t + 1 of column g.
 TRIAX_DEVICE inline void load_transposed(const Block&, Word (&to)[4], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
@@ -84,8 +84,8 @@ TRIAX_DEVICE inline void load_transposed(const Block&, Word (&to)[4], const void
                : "memory");
 }
 
-/// Begins a copy of 4 or 16 bytes to shared memory, aligned to as many; where nothing is `present`,
-/// of zeros.
+/// Begins an asynchronous copy of 4 or 16 bytes, aligned to their number, to shared memory. Copies
+/// zeros unless `present`.
 template <int bytes>
 TRIAX_DEVICE inline void begin_copy(const Block&, void* to, const void* from, bool present) {
   static_assert(bytes == 4 || bytes == 16);
@@ -99,7 +99,7 @@ TRIAX_DEVICE inline void begin_copy(const Block&, void* to, const void* from, bo
                  "l"(from), "r"(read)
                  : "memory");
 }
-/// Waits for the copies that this thread began; others see them after the next barrier.
+/// Waits for the copies begun by this thread. Other threads see them after the next barrier.
 TRIAX_DEVICE inline void finish_copies(const Block&) {
   asm volatile("cp.async.wait_all;" ::: "memory");
 }
@@ -151,7 +151,7 @@ void multiply_add(const Block& block, float (&d)[4], const Word (&a)[4], Word b0
 }
 
 namespace emulator {
-// Reads from the rows of 8 x 8 matrices as the lanes name them: element(row, column of matrix m).
+// Reads 8 x 8 matrices through the row pointers of the lanes: element(row, column of matrix m).
 template <bool transposed>
 void load_matrices(const Block& block, Word (&to)[4], const void* row) {
   check(reinterpret_cast<std::uintptr_t>(row) % 16 == 0, "a row of a matrix at {}", row);

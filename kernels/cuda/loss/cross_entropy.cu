@@ -25,7 +25,7 @@ struct LogitRows {
     return {rows[r], columns, static_cast<int>(rows.columns)};
   }
   TRIAX_DEVICE bool counts(std::int64_t r) const { return labels[r] != ignored; }
-  // The label as a column of this shard.
+  // Column of the label in this shard.
   TRIAX_DEVICE std::int64_t label(std::int64_t r) const {
     return counts(r) ? labels[r] - first_token : ignored;
   }
@@ -77,13 +77,14 @@ struct Backward {
     const auto row = logits.template row<allowed>(r);
     const std::int64_t label = logits.label(r);
     if (!logits.counts(r)) return row.clear(block);
-    // By the thread that will write there.
+    // Only the thread that will write this column reads it, so no barrier is needed.
     const float label_logit = has_column<T>(block, label) ? row.logit_of(label) : 0.0F;
     row.make_gradient(block, lse[r], label, label_logit, scale);
   }
 };
 
-// Both in one pass over memory: what shared memory does not hold comes from the L2 cache again.
+// Loss and gradient in one pass over memory. Logits that shared memory does not hold are read
+// again, usually from L2.
 template <class T, bool allowed>
 struct LossAndGradient {
   static constexpr int max_threads = long_row_threads;
@@ -119,7 +120,8 @@ struct LossAndGradient {
 template <class T>
 LogitRows<T> logit_rows(const Tensor& logits, const Tensor& labels, std::int64_t first_token,
                         std::int64_t columns) {
-  constexpr std::int64_t most = std::int64_t{1} << 30;  // of which a few rows ahead have a number
+  constexpr std::int64_t most =
+      std::int64_t{1} << 30;  // columns must fit into an int, with room for a few rows ahead
   const Rows<T> rows = device_rows<T>(logits, "logits");
   check(columns >= 0 && columns <= rows.columns && rows.columns <= most,
         "{} real columns of {} logits", columns, rows.columns);

@@ -1,5 +1,7 @@
 #pragma once
-// A row of logits and a block: the sum of its exponentials, and its gradient.
+// A row of logits and the CUDA block that works on it: the sum of its exponentials and its
+// gradient. The block keeps the row in shared memory in between, so that logits are read once and
+// written once. A vocabulary that is split over ranks takes two passes instead.
 #include <cmath>
 
 #include "kernels/cuda/launch/fast_math.hpp"
@@ -13,7 +15,7 @@ struct Exponentials {
   float largest = -INFINITY;
   float sum = 0.0F;
 
-  // A logit of NaN does not become the largest, and makes the sum NaN.
+  // A NaN logit is never the largest and makes the sum NaN.
   template <int n>
   TRIAX_DEVICE void add(const float* logits) {
     float to = largest;
@@ -31,7 +33,7 @@ struct Exponentials {
     largest = to;
   }
 
-  // exp(from - to); 0 where both are -infinity: nothing has been added yet.
+  // exp(from - to), or 0 if both are -infinity, that is if nothing has been added yet.
   TRIAX_DEVICE static float rescaled(float from, float to) {
     return fast_exp(from - (to == -INFINITY ? 0.0F : to));
   }
@@ -48,8 +50,8 @@ TRIAX_DEVICE inline Exponentials over_warp(const Block& block, Exponentials part
   return part;
 }
 
-/// Merged over the block, in a fixed order; the first warp gets the whole. `slots`: 2 floats a
-/// warp.
+/// Merges the values of all threads of a CUDA block in a fixed order. Only the first warp gets the
+/// result. slots: 2 floats per warp.
 TRIAX_DEVICE inline Exponentials over_block(const Block& block, float* slots, Exponentials part) {
   part = over_warp(block, part);
   if (block.thread_x() % warp == 0) {
@@ -66,13 +68,13 @@ TRIAX_DEVICE inline Exponentials over_block(const Block& block, float* slots, Ex
   return over_warp(block, of_warp);
 }
 
-/// A row of logits, of which a block keeps the first `held` in shared memory between reading them
-/// and writing their gradient.
+/// A row of logits. A CUDA block keeps its first `held` columns in shared memory (`copy`) between
+/// reading the logits and writing their gradient.
 template <class T, bool allowed>
 struct LogitRow {
   T* row;
-  int columns;  // real ones
-  int stored;   // with the padding behind them
+  int columns;  // without padding
+  int stored;   // with padding
   T* copy = nullptr;
   int held = 0;
 
@@ -87,7 +89,7 @@ struct LogitRow {
     return part;
   }
 
-  // row = scale * (softmax - onehot(label)); `label` may lie outside the row.
+  // row = scale (softmax - onehot(label)). The label may lie outside this shard.
   TRIAX_DEVICE void make_gradient(const Block& block, float lse, std::int64_t label,
                                   float label_logit, float scale) const {
     const auto write = [&](int column, const Piece& piece) {
@@ -99,7 +101,7 @@ struct LogitRow {
     };
     each_piece_of_row<true>(block, copy, 0, held, write);
     each_piece_of_row<allowed>(block, row, held, stored, write);
-    // The label's probability less 1, which would cancel near 1.
+    // expm1 gives the label's probability - 1 without cancellation near 1.
     if (has_label(label) && has_column<T>(block, label))
       narrow(row[label], scale * std::expm1(label_logit - lse));
   }
@@ -118,7 +120,7 @@ struct LogitRow {
   }
 
  private:
-  // The logits of a piece, and -infinity for padding: whose exponential is zero.
+  // The logits of a piece, with -infinity for padding, whose exponential is zero.
   TRIAX_DEVICE void real_ones(float* logits, int column, const Piece& piece) const {
     unpack<T>(logits, piece);
     if (column + wide<T> <= columns) return;

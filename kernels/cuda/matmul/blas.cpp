@@ -1,4 +1,4 @@
-// Products by cuBLASLt.
+// Matrix products by cuBLASLt.
 #include "kernels/cuda/matmul/blas.hpp"
 
 #include "kernels/cuda/launch/kernel_times.hpp"
@@ -20,7 +20,7 @@ void check_blas(cublasStatus_t status, const char* call, const BlasProduct& prod
               "was, and CUBLASLT_LOG_LEVEL=2 what the library objects to");
 }
 
-// An object of the library's, by the function that ends it.
+// Owner of a cuBLASLt object, with the function that destroys it.
 template <class Handle, cublasStatus_t (*destroy)(Handle)>
 class Owned {
  public:
@@ -31,7 +31,7 @@ class Owned {
     return *this;
   }
   ~Owned() {
-    if (handle_ != nullptr) destroy(handle_);  // nobody is left to hear of a failure
+    if (handle_ != nullptr) destroy(handle_);  // a destructor cannot report a failure
   }
   Handle* out() { return &handle_; }
   Handle get() const { return handle_; }
@@ -61,7 +61,7 @@ cudaDataType_t library_type(const BlasOperand& operand, DType type) {
   return *operand.codes == Float8::e4m3 ? CUDA_R_8F_E4M3 : CUDA_R_8F_E5M2;
 }
 
-// 0: no codes.
+// Number of an fp8 format for the hash, 0 for none.
 std::int64_t number_of(const std::optional<Float8>& codes) {
   return codes ? 1 + static_cast<std::int64_t>(*codes) : 0;
 }
@@ -82,7 +82,7 @@ cublasLtEpilogue_t library_epilogue(BlasEpilogue epilogue) {
   return CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-// As the times of kernels have it, behind a product.
+// Suffix of a product's name in the kernel times.
 std::string_view name_of(BlasEpilogue epilogue) {
   switch (epilogue) {
     case BlasEpilogue::none:
@@ -98,12 +98,13 @@ std::string_view name_of(BlasEpilogue epilogue) {
   return "";
 }
 
-// A product that the library was asked for, and the algorithm that it has chosen, if it has one.
+// A product in cuBLASLt's terms, and the algorithm that the library chose; none if it has no
+// algorithm.
 struct Plan {
   Description description;
   Layout left, right, d;
   std::optional<cublasLtMatmulAlgo_t> algorithm;
-  std::string name;  // for the times of kernels
+  std::string name;  // in the kernel times
 };
 
 struct ProductHash {
@@ -124,7 +125,7 @@ struct ProductHash {
 
 class Products {
  public:
-  /// first: the product that it is made for.
+  /// first: the product it is created for, for error messages.
   Products(const Memory& workspace, const BlasProduct& first)
       : workspace_(workspace.tensor(DType::u8, {static_cast<std::int64_t>(workspace.bytes())})) {
     check_blas(cublasLtCreate(library_.out()), "cublasLtCreate", first);
@@ -165,7 +166,7 @@ class Products {
                "cublasLtMatmulPreferenceSetAttribute", x);
   }
 
-  // (rows, columns) as the operand stands for, by columns as it is stored.
+  // Layout of an operand as it is stored. rows, columns: the size it has in the product.
   static Layout layout(const BlasOperand& operand, DType type, std::int64_t rows,
                        std::int64_t columns, const BlasProduct& x) {
     if (operand.transposed) std::swap(rows, columns);
@@ -182,7 +183,7 @@ class Products {
     return found != plans_.end() ? found->second : plans_.emplace(x, make(x, memory)).first->second;
   }
 
-  // The heuristic looks at their alignment.
+  // Also called before the heuristic, which looks at the alignment of these pointers.
   static void set_pointers(const Plan& plan, const BlasProduct& x, const BlasMemory& memory) {
     if (memory.bias != nullptr) set(plan, CUBLASLT_MATMUL_DESC_BIAS_POINTER, memory.bias, x);
     if (memory.aux != nullptr) set(plan, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, memory.aux, x);
@@ -220,7 +221,7 @@ class Products {
     check_blas(cublasLtMatmulPreferenceCreate(preference.out()), "cublasLtMatmulPreferenceCreate",
                x);
     prefer(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, blas_workspace_bytes, x);
-    // Sums that are cut into parts are added up in float32, not in the type of d.
+    // Partial sums of a split product are added in float32, not in the type of d.
     prefer(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
            static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE), x);
     const auto alignment = [](const BlasOperand& operand) {
@@ -238,7 +239,7 @@ class Products {
     const bool has = status == CUBLAS_STATUS_SUCCESS && found > 0;
     if (has) plan.algorithm = best.algo;
     if (has) return;
-    // Then a product without it is made.
+    // The caller then asks for a product without the epilogue or without fp8.
     const bool refused = status == CUBLAS_STATUS_SUCCESS || status == CUBLAS_STATUS_NOT_SUPPORTED ||
                          status == CUBLAS_STATUS_INVALID_VALUE;
     if (refused && (x.epilogue > BlasEpilogue::bias || x.left.codes)) return;
@@ -249,7 +250,7 @@ class Products {
   }
 
   Library library_;
-  Tensor workspace_;  // the stream's
+  Tensor workspace_;  // memory of the stream
   std::unordered_map<BlasProduct, Plan, ProductHash> plans_;
 };
 

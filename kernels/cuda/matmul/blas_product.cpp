@@ -12,8 +12,8 @@ int alignment_of(const Tensor& matrix) {
   return alignment;
 }
 
-// A matrix by rows, as its transpose by columns. The stride of a dimension of one element says
-// nothing, and is not taken.
+// A row-major matrix as its column-major transpose. The stride of a dimension of size 1 is
+// meaningless and ignored.
 BlasOperand operand_of(const Tensor& matrix) {
   const std::int64_t rows = matrix.size(0);
   const std::int64_t columns = matrix.size(1);
@@ -70,20 +70,20 @@ BlasProduct code_product(const Tensor& c, const CodeOperands& codes, const Matmu
 
 namespace {
 
-// cuBLASLt's rules for the matrix beside a product; they name no float32.
+// cuBLASLt's rules for the aux matrix; they do not allow float32.
 bool can_be_aux(const Tensor& matrix) {
   return matrix.dtype() != DType::f32 && alignment_of(matrix) == blas_alignment &&
          operand_of(matrix).stride % 8 == 0;
 }
 
-// Bias and product.
+// Steps of a product with a bias.
 ProductSteps bias_steps(const Tensor& c, std::int64_t depth, const MatmulOptions& options) {
   const bool bias = !options.bias.empty();
   if (depth == 0)
     return {.multiply = ProductSteps::Multiply::no, .finish = bias || !options.accumulate};
   if (!bias) return {};
   if (options.bias.dtype() == c.dtype()) return {.epilogue = BlasEpilogue::bias};
-  // The sum in float32 can take its bias later; one that is rounded cannot.
+  // A float32 sum can take its bias later; a sum rounded to 16 bits cannot.
   if (c.dtype() == DType::f32) return {.finish = true};
   return {.multiply = ProductSteps::Multiply::into_sums, .finish = true};
 }

@@ -1,19 +1,19 @@
 #pragma once
-// Codes of 8 bits as the GPU makes them: those of kernels/base/float8.hpp, but for the sign of a
-// NaN, which it drops. What has no conversion of its own (before sm_89) takes the host's 40
-// instructions.
+// fp8 conversion on the GPU: the codes of kernels/base/float8.hpp except for the sign of a NaN,
+// which it drops. GPUs before sm_89 have no instruction for it and take the host's code (40
+// instructions).
 #include "kernels/base/float8.hpp"
 #include "kernels/cuda/launch/launch.hpp"
 
 namespace triax::cuda {
 
-// PTX has the conversion on sm_90 from 7.8 on, on sm_89 from 8.1 on (CUDA 12.1).
+// PTX has the conversion from version 7.8 on for sm_90, and from 8.1 on (CUDA 12.1) for sm_89.
 #if defined(__CUDA_ARCH__) && \
     (__CUDA_ARCH__ >= 900 ||  \
      (__CUDA_ARCH__ >= 890 && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1201))
 
-/// The codes of two numbers, that of `low` in the low half: rounded to nearest, ties to even; what
-/// is too large, infinities too, becomes the largest finite number.
+/// The codes of two numbers, that of `low` in the low half. Rounds to nearest, ties to even;
+/// numbers out of range, infinities included, become the largest finite number.
 TRIAX_DEVICE inline std::uint16_t encode_pair(Float8Format format, float low, float high) {
   std::uint16_t codes;
   if (format.fraction_bits == 3)

@@ -17,7 +17,7 @@ struct Larger {
   }
 };
 
-// The largest of a block's values, in its first thread.
+// The largest value of a CUDA block, valid in its first thread.
 TRIAX_DEVICE inline std::uint32_t largest_of_block(const Block& block, std::uint32_t value) {
   value = over_warp(block, value, Larger{});
   auto* slots = block.shared<std::uint32_t>();
@@ -27,7 +27,7 @@ TRIAX_DEVICE inline std::uint32_t largest_of_block(const Block& block, std::uint
   return value;
 }
 
-// parts[b] = the largest magnitude that the threads of block b see, as bits: NaN is above all.
+// parts[b] = the largest magnitude in CUDA block b, as float bits. NaN compares as the largest.
 template <class T, bool allowed>
 struct LargestParts {
   static constexpr int max_threads = 256;
@@ -82,7 +82,7 @@ struct RoundAll {
   }
 };
 
-// codes[0, n) = those of `scale` times the values.
+// codes[0, n) = the fp8 codes of scale * values.
 template <int n>
 TRIAX_DEVICE inline void encode_values(std::uint8_t (&codes)[n], const float (&values)[n],
                                        Float8Format format, float scale) {
@@ -96,7 +96,7 @@ TRIAX_DEVICE inline void encode_values(std::uint8_t (&codes)[n], const float (&v
   }
 }
 
-// to[0, n) = the codes of values; from 16 on, `to` is aligned to 16.
+// to[0, n) = the fp8 codes of scale * values. If n is 16, `to` is aligned to 16.
 template <int n>
 TRIAX_DEVICE inline void store_codes(std::uint8_t* to, const float (&values)[n],
                                      Float8Format format, float scale) {
@@ -127,8 +127,9 @@ struct EncodeAll {
   }
 };
 
-// to (columns, rows) = the codes of from (rows, columns), a square tile a block, through shared
-// memory. Without `allowed`, elements are read and written one by one.
+// to (columns, rows) = the fp8 codes of from (rows, columns), one square tile per CUDA block,
+// through shared memory.
+// allowed: whole 16-byte accesses; otherwise elements are moved one by one.
 template <class T, bool allowed>
 struct EncodeTransposed {
   static constexpr int max_threads = 256;
@@ -145,7 +146,7 @@ struct EncodeTransposed {
     const std::int64_t column = block.index_y() * side;
     auto* tile = block.shared<std::uint8_t>();
     const float scale = scales[1];
-    constexpr int pieces = side / wide<T>;  // of a row
+    constexpr int pieces = side / wide<T>;  // per row
     static_assert(transposed_place(wide<T> - 1) == (wide<T> - 1) * side);
     for (int at = block.thread_x(); at < side * pieces; at += block.threads_x()) {
       const int r = at / pieces;
@@ -155,7 +156,8 @@ struct EncodeTransposed {
       load_piece<allowed>(values, from + (row + r) * columns + column + c, columns - column - c);
       std::uint8_t codes[wide<T>];
       encode_values(codes, values, format, scale);
-      std::uint8_t* to = tile + transposed_place(c) + r;  // and `side` further on for each column
+      std::uint8_t* to =
+          tile + transposed_place(c) + r;  // the next column lies `side` bytes further
       TRIAX_UNROLL
       for (int j = 0; j < wide<T>; ++j) to[j * side] = codes[j];
     }
@@ -169,7 +171,7 @@ struct EncodeTransposed {
     }
   }
 
-  // A piece, or the elements of it that there are.
+  // Writes a piece, or its first `count` elements.
   static TRIAX_DEVICE void write(std::uint8_t* out, const std::uint8_t* in, std::int64_t count) {
     if constexpr (allowed) {
       *reinterpret_cast<Piece*>(out) = *reinterpret_cast<const Piece*>(in);
@@ -205,7 +207,7 @@ void encode_transposed(const Stream& stream, std::uint8_t* to, const T* from, co
   });
 }
 
-// The codes of `matrix` (R, C), contiguous, or the transposed view of what is.
+// The codes of `matrix` (R, C), which is contiguous or the transposed view of a contiguous matrix.
 Tensor codes_of(const Stream& stream, const Quantised& memory, const Tensor& matrix,
                 Float8 format) {
   const Tensor codes(memory.memory.data(), DType::u8, matrix.shape(), MemorySpace::device);

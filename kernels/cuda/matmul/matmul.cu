@@ -11,11 +11,11 @@
 namespace triax::cuda {
 namespace {
 
-// c = sums + c + bias, those of them that there are.
+// c = sums + c + bias, as far as they are given.
 template <class C, class B>
 struct AddUp {
   Rows<C> c;
-  const float* sums;  // rows of c's columns, or null
+  const float* sums;  // (rows, columns), or null
   const B* bias;      // or null
   bool accumulate;
 
@@ -61,7 +61,7 @@ bool multiply(const Stream& stream, const Tensor& c, const Tensor& a, const Tens
                        {c.data(), b.data(), a.data(), with.bias.data(), with.aux.data()});
 }
 
-// Through float32 sums, as many rows as the stream keeps memory for.
+// Computes the product through float32 sums, as many rows at a time as the stream has memory for.
 void multiply_into_sums(const Stream& stream, const Tensor& c, const Tensor& a, const Tensor& b,
                         const MatmulOptions& options) {
   const Memory& memory = memory_of(stream, Kept::product_sums);
@@ -74,8 +74,8 @@ void multiply_into_sums(const Stream& stream, const Tensor& c, const Tensor& a, 
   }
 }
 
-// The product by the BLAS, with as much of what goes with it as `steps` say. False, with nothing
-// done, where it has no algorithm for that. `to` is c, or GELU's input.
+// The product by cuBLASLt, with the epilogue that `steps` names. Returns false, and does nothing,
+// if cuBLASLt has no algorithm for it. to: c, or GELU's input.
 bool multiply(const Stream& stream, const Tensor& to, const Tensor& c, const Tensor& a,
               const Tensor& b, const MatmulOptions& options, const ProductSteps& steps) {
   switch (steps.epilogue) {
@@ -96,7 +96,7 @@ bool multiply(const Stream& stream, const Tensor& to, const Tensor& c, const Ten
   return false;
 }
 
-// What kernels of ours do to the product.
+// The rest of the steps, by our own kernels.
 void finish(const Stream& stream, const Tensor& to, const Tensor& c, const Tensor& a,
             const Tensor& b, const MatmulOptions& options, const ProductSteps& steps) {
   if (steps.finish && steps.multiply != ProductSteps::Multiply::into_sums)

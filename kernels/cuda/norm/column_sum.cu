@@ -8,8 +8,8 @@
 namespace triax::cuda {
 namespace {
 
-// A thread of a warp a column; the warps of a block share out the partial rows. The second row of
-// blocks has the second sum.
+// One column per thread of a warp; the warps of a CUDA block share the partial rows. The second row
+// of blocks computes the second sum.
 template <class G>
 struct AddPartialRows {
   static constexpr int max_threads = partial_rows_threads;
@@ -40,13 +40,14 @@ struct AddPartialRows {
   }
 };
 
-// partials[b] = the sums of the rows of block b; the warps of a block share out its rows.
+// partials[p] = the sum of the p-th group of rows_per_block rows. The warps of a CUDA block share
+// its rows.
 template <class T, int width>
 struct SumRows {
   static constexpr int max_threads = 256;
   float* partials;
   Rows<T> dy;
-  std::int64_t across;  // blocks for a part of the rows
+  std::int64_t across;  // CUDA blocks per group of rows
 
   TRIAX_DEVICE void operator()(const Block& block) const {
     const std::int64_t part = block.index_x() / across;

@@ -1,17 +1,17 @@
 #pragma once
-// Rows that a few threads hold in their registers, row_part<T> elements each (launch_shape.hpp),
-// and the sums over rows that belong to their gradients. Rows are held as they lie in memory:
-// elements of 16 bits take half the registers that floats do. What a row needs of memory is asked
-// for before the first of its results is written: the compiler lets no access pass a write that may
-// be to the same place.
+// Rows held in registers by a few threads, row_part<T> elements each (launch_shape.hpp), and the
+// sums over rows for their gradients. Rows are held in their own type: 16-bit elements take half
+// the registers of floats. A row is read completely before its first result is written, because the
+// compiler moves no read past a write that may alias it.
 #include "kernels/cuda/launch/views.hpp"
 #include "kernels/cuda/norm/row_sum.hpp"
 #include "kernels/norm/column_sum.hpp"
 
 namespace triax::cuda {
 
-/// Calls visit(at, column) for each piece that this thread holds: elements `at` on of its part,
-/// columns `column` on of the row, of which the last piece may have less than wide<T>.
+/// Calls visit(at, column) for each piece that this thread holds: `at` is its first element in the
+/// thread's share, `column` its first column in the row. The last piece of a row may have fewer
+/// than wide<T> elements.
 template <class T, class Visit>
 TRIAX_DEVICE inline void each_piece(const Block& block, int columns, const Visit& visit) {
   TRIAX_UNROLL
@@ -21,16 +21,16 @@ TRIAX_DEVICE inline void each_piece(const Block& block, int columns, const Visit
   }
 }
 
-/// A thread's part of a row.
+/// A thread's share of a row.
 template <class T>
 struct HeldRow {
   Piece pieces[row_pieces];
 
-  /// to[0, wide<T>) = the elements from `at` on of the part.
+  /// to[0, wide<T>) = the elements of the share from `at` on.
   TRIAX_DEVICE void get(float* to, int at) const { unpack<T>(to, pieces[at / wide<T>]); }
   TRIAX_DEVICE void set(int at, const float* from) { pieces[at / wide<T>] = packed<T>(from); }
 
-  /// Zeros where the thread has nothing of the row.
+  /// Loads the share; elements beyond the row are zero.
   template <bool allowed>
   TRIAX_DEVICE void load(const Block& block, const T* row, int columns) {
     TRIAX_UNROLL
@@ -47,7 +47,7 @@ struct HeldRow {
   }
 };
 
-/// Rows as they lie in memory.
+/// Rows read from memory.
 template <class T>
 struct StoredRows {
   Rows<T> x;
@@ -59,7 +59,7 @@ struct StoredRows {
   }
 };
 
-/// Rows that are made as they are loaded, and written too: sum = x + a + bias, which may be null.
+/// Rows computed as they are loaded, and written too: sum = x + a + bias. bias may be null.
 template <class T>
 struct ResidualRows {
   Rows<T> sum, x, a;
@@ -106,9 +106,9 @@ bool aligned(const ResidualRows<T>& rows) {
   return aligned(rows.sum) && aligned(rows.x) && aligned(rows.a) && aligned(rows.bias);
 }
 
-/// Sums over the rows of a block of rows, a value a column for each of `sums`: in shared memory, a
-/// set for each row that the block works on at a time. Neighbouring lanes have neighbouring words,
-/// four each at a time, which lie in different banks.
+/// Sums over the rows of a CUDA block: one value per column for each of `sums`, in shared memory,
+/// one set per row that the block works on at a time. Neighbouring lanes access neighbouring groups
+/// of four words, which lie in different banks.
 template <class T, int sums>
 class ColumnSums {
  public:
@@ -119,7 +119,7 @@ class ColumnSums {
         of_row_(of_thread_ * block.threads_x()),
         own_(shared + block.thread_y() * sums * of_row_ + place(block.thread_x())) {}
 
-  /// Of the columns that this thread holds.
+  /// Clears the columns that this thread holds.
   TRIAX_DEVICE void clear(const Block& block) const {
     const float zeros[4] = {};
     each_piece<T>(block, columns_, [&](int at, int) {
@@ -131,7 +131,7 @@ class ColumnSums {
     });
   }
 
-  /// sum `s` of the piece that this thread holds from element `at` of its part on += values.
+  /// Adds `values` to sum `s` of the piece that begins at element `at` of this thread's share.
   TRIAX_DEVICE void add(int s, int at, const float* values) const {
     TRIAX_UNROLL
     for (int i = 0; i < wide<T>; i += 4) {
@@ -144,7 +144,7 @@ class ColumnSums {
     }
   }
 
-  /// partials[s][column] = the sums over all rows of this block.
+  /// partials[s][column] = the sums over all rows of this CUDA block.
   TRIAX_DEVICE void finish(const Block& block, float* const* partials) const {
     block.sync();
     const int threads = block.threads_x() * block.threads_y();
@@ -164,7 +164,8 @@ class ColumnSums {
   }
 
  private:
-  // Where a thread's values begin, and how far behind is that of element `at` of its part.
+  // place: offset of a thread's first value. offset: distance from it to element `at` of the
+  // thread's share.
   TRIAX_DEVICE int place(int thread) const {
     return thread / warp * warp * of_thread_ + thread % warp * 4;
   }
@@ -177,16 +178,16 @@ class ColumnSums {
   float* own_;
 };
 
-/// The tensors of the backward pass of a norm; residual.data may be null.
+/// Tensors of a norm's backward pass. residual.data may be null.
 template <class T>
 struct GradientRows {
   Rows<T> dx, dy, residual, x;
   const T* weight;
 };
 
-/// The work of a block on its `of_block` rows, as many at a time as it has threads_y: calls
-/// of_row(sums, row, held) for each, where `held` is the columns, or 0 where the row is none of the
-/// block's, and writes what it added to the sums. `shared`: room for them.
+/// Runs a CUDA block over its `of_block` rows, threads_y at a time: calls of_row(sums, row, held)
+/// for each, where `held` is the number of columns, or 0 if the row does not belong to the block,
+/// and then writes the sums to `partials`. shared: memory for the sums.
 template <class T, int count, class Row>
 TRIAX_DEVICE inline void each_gradient_row(const Block& block, float* shared,
                                            const GradientRows<T>& rows, std::int64_t of_block,
@@ -212,7 +213,7 @@ GradientRows<T> gradient_rows(const Tensor& dx, const Tensor& dy, const Tensor& 
           device_rows_like(x, out, "x"), device_elements<T>(weight, out.columns, "weight")};
 }
 
-/// What the gradient of a row is made of. The residual is zeros where there is none.
+/// Operands of the gradient of a row. The residual is zero if there is none.
 template <class T>
 struct HeldGradient {
   HeldRow<T> x, dy, residual;
@@ -234,7 +235,7 @@ bool aligned(const GradientRows<T>& rows) {
          aligned(rows.residual) && aligned(rows.x) && aligned(rows.weight);
 }
 
-/// out[c] = partials[0][c] + partials[1][c] + ... in double, in a fixed order; plus out[c] when
+/// out[c] = partials[0][c] + partials[1][c] + ... in double, in a fixed order; plus out[c] with
 /// `accumulate`. out: (columns) of any type; partials: (blocks, columns).
 struct PartialRows {
   Tensor out;
@@ -242,7 +243,7 @@ struct PartialRows {
 };
 void add_partial_rows(const Stream& stream, const PartialRows& rows, std::int64_t blocks,
                       bool accumulate);
-/// Two of a type and of as many columns at once.
+/// Sums two matrices of the same type and shape at once.
 void add_partial_rows(const Stream& stream, const PartialRows& first, const PartialRows& second,
                       std::int64_t blocks, bool accumulate);
 

@@ -9,7 +9,7 @@
 namespace triax::cuda {
 namespace {
 
-// What makes xhat of a row.
+// Mean and 1 / standard deviation of a row.
 struct Moments {
   float mean;
   float rstd;
@@ -45,11 +45,11 @@ TRIAX_DEVICE inline Moments moments_of(const Block& block, float* slots, const H
   return {mean, norm_scale(variance * inverse, epsilon)};
 }
 
-// y = the norm of rows that Input gives.
+// y = layer norm of the rows that Input loads.
 template <class T, class Input, bool allowed>
 struct Forward {
   static constexpr int max_threads = 512;
-  static constexpr int resident_blocks = allowed ? 2 : 1;  // ragged rows take more registers
+  static constexpr int resident_blocks = allowed ? 2 : 1;  // incomplete pieces take more registers
   Rows<T> y;
   Input input;
   const T* weight;
@@ -85,7 +85,7 @@ struct Backward {
   float* gain_partials;
   float* shift_partials;
   float epsilon;
-  std::int64_t of_block;  // rows
+  std::int64_t of_block;  // rows per CUDA block
 
   TRIAX_DEVICE void operator()(const Block& block) const {
     auto* slots = block.shared<float>();

@@ -1,13 +1,13 @@
 #pragma once
-// Rows of logits: a block a row, too long for its registers.
+// Rows of logits, too long for registers: one CUDA block per row.
 #include "kernels/cuda/launch/views.hpp"
 
 namespace triax::cuda {
 
-/// visit(column, piece) for each piece of columns [begin, end) of a row that this thread has: those
-/// at its place among every threads_x pieces from the row's beginning, wherever `begin` is. The
-/// last may have less than wide<T> of them. A few are asked for before the first is visited: a
-/// multiprocessor keeps memory busy with some 32 KiB under way.
+/// Calls visit(column, piece) for each piece of columns [begin, end) that belongs to this thread.
+/// Pieces are dealt out to the threads in turn from the row's beginning, whatever `begin` is. The
+/// last piece may have fewer than wide<T> elements. Several pieces are requested before the first
+/// is visited: some 32 KiB in flight keep a multiprocessor's memory busy.
 template <bool allowed, class T, class Visit>
 TRIAX_DEVICE inline void each_piece_of_row(const Block& block, const T* row, int begin, int end,
                                            const Visit& visit) {
@@ -28,7 +28,7 @@ TRIAX_DEVICE inline void each_piece_of_row(const Block& block, const T* row, int
   for (; column < end; column += step) visit(column, piece_at<allowed>(row + column, end - column));
 }
 
-/// Whether the thread is the one that each_piece_of_row gives this column to.
+/// Whether each_piece_of_row gives this column to this thread.
 template <class T>
 TRIAX_DEVICE inline bool has_column(const Block& block, std::int64_t column) {
   return column / wide<T> % block.threads_x() == block.thread_x();

@@ -9,7 +9,7 @@
 namespace triax::cuda {
 namespace {
 
-// 1 / sqrt(mean of the squares + epsilon) of the row that `x` is a part of.
+// 1 / sqrt(mean of squares + epsilon) of the row whose share is `x`.
 template <class T>
 TRIAX_DEVICE inline float reciprocal_rms(const Block& block, float* slots, const HeldRow<T>& x,
                                          int held, int columns, float epsilon) {
@@ -24,11 +24,11 @@ TRIAX_DEVICE inline float reciprocal_rms(const Block& block, float* slots, const
   return norm_scale(squares / static_cast<float>(columns), epsilon);
 }
 
-// y = the norm of rows that Input gives.
+// y = RMS norm of the rows that Input loads.
 template <class T, class Input, bool allowed>
 struct Forward {
   static constexpr int max_threads = 512;
-  static constexpr int resident_blocks = allowed ? 2 : 1;  // ragged rows take more registers
+  static constexpr int resident_blocks = allowed ? 2 : 1;  // incomplete pieces take more registers
   Rows<T> y;
   Input input;
   const T* weight;
@@ -60,7 +60,7 @@ struct Backward {
   GradientRows<T> rows;
   float* partials;
   float epsilon;
-  std::int64_t of_block;  // rows
+  std::int64_t of_block;  // rows per CUDA block
 
   TRIAX_DEVICE void operator()(const Block& block) const {
     auto* slots = block.shared<float>();

@@ -1,10 +1,11 @@
 #pragma once
-// Sums over the threads of a row, in an order that the launch shape alone decides.
+// Sums over the threads of a row, in an order that depends on the launch shape alone.
 #include "kernels/cuda/launch/launch.hpp"
 
 namespace triax::cuda {
 
-/// Every lane of a warp gets the values of all combined; combine(a, b) is symmetric.
+/// Combines the values of all lanes of a warp; every lane gets the result. combine(a, b) must be
+/// symmetric.
 template <class T, class Combine>
 TRIAX_DEVICE inline T over_warp(const Block& block, T value, const Combine& combine) {
   TRIAX_UNROLL
@@ -20,7 +21,7 @@ struct Plus {
   }
 };
 
-/// The number of the thread's warp in its row, and of warps in a row.
+/// Number of the thread's warp in its row, and number of warps per row.
 TRIAX_DEVICE inline int warp_of_row(const Block& block) {
   return block.thread_x() / warp;
 }
@@ -28,9 +29,9 @@ TRIAX_DEVICE inline int warps_of_row(const Block& block) {
   return block.threads_x() / warp;
 }
 
-/// Each of values[0, count) summed over the threads_x threads with the same thread_y; all of them
-/// get the sums. `slots`: count x (warps of the block) elements of shared memory. All threads of
-/// the block call.
+/// Sums each of values[0, count) over the threads_x threads with the same thread_y; all of them get
+/// the result. slots: count x (warps of the CUDA block) elements of shared memory. All threads of
+/// the block must call it.
 template <int count, class T>
 TRIAX_DEVICE inline void row_sums(const Block& block, T* slots, T* values) {
   TRIAX_UNROLL
@@ -38,7 +39,7 @@ TRIAX_DEVICE inline void row_sums(const Block& block, T* slots, T* values) {
   const int warps = warps_of_row(block);
   if (warps == 1) return;
   T* of_row = slots + block.thread_y() * warps * count;
-  block.sync();  // nobody reads the slots any more
+  block.sync();  // no thread reads the slots any more
   if (block.thread_x() % warp == 0) {
     TRIAX_UNROLL
     for (int i = 0; i < count; ++i) of_row[warp_of_row(block) * count + i] = values[i];

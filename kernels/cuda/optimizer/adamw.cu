@@ -27,7 +27,7 @@ struct Stochastically {
   }
 };
 
-// The copy's type is float where there is none.
+// AdamW update of n elements. W: type of the 16-bit copy of the weights, or float if there is none.
 template <class G, class W, class Rounding>
 struct Update {
   float* parameter;

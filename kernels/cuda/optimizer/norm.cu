@@ -21,7 +21,8 @@ struct Square {
   }
 };
 
-// parts[b] = what the threads of block b sum up, which take turns over the elements.
+// parts[b] = the sum of Term over the elements of CUDA block b. Threads take turns over the
+// elements.
 template <class T, class Term, bool allowed>
 struct SumParts {
   static constexpr int max_threads = 256;

@@ -25,7 +25,7 @@ struct Normal {
   TRIAX_DEVICE void run(std::int64_t i) const {
     const std::int64_t index = first_index + i;
     float values[n];
-    if constexpr (n == 1) {  // one of a pair
+    if constexpr (n == 1) {  // one half of a Box-Muller pair
       const PhiloxBlock made = philox_block(key, static_cast<std::uint64_t>(index / philox_words));
       const bool upper = index % philox_words >= 2;
       const NormalPair pair = box_muller(upper ? made.w2 : made.w0, upper ? made.w3 : made.w1);

@@ -1,5 +1,5 @@
 #pragma once
-// Words of the counter-based generator, made where they are used.
+// Random words of the Philox counter-based generator, computed where they are used.
 #include <cstdint>
 
 #include "kernels/base/device/host_device.hpp"
@@ -9,14 +9,14 @@
 
 namespace triax::cuda {
 
-inline constexpr int philox_words = 4;  // of a counter block
+inline constexpr int philox_words = 4;  // per counter block
 
 TRIAX_DEVICE inline std::uint32_t word_of(const PhiloxBlock& made, int lane) {
   return lane < 2 ? (lane == 0 ? made.w0 : made.w1) : (lane == 2 ? made.w2 : made.w3);
 }
 
-/// words[j] = word (index + j) of the stream of `key`, as triax::random_words. n is a multiple of
-/// philox_words, as `index` is.
+/// words[j] = word (index + j) of the stream of `key`, as triax::random_words. n and `index` are
+/// multiples of philox_words.
 template <int n>
 TRIAX_DEVICE inline void words_at(std::uint32_t* words, std::uint64_t key, std::int64_t index) {
   static_assert(n % philox_words == 0);
@@ -31,8 +31,8 @@ TRIAX_DEVICE inline void words_at(std::uint32_t* words, std::uint64_t key, std::
   }
 }
 
-/// halves[j] = half (index + j) of the stream of `key`: dropout's (dropout_mask.hpp). n is 1, 4 or
-/// 8, and `index` a multiple of it.
+/// halves[j] = half word (index + j) of the stream of `key`, as dropout uses them
+/// (dropout_mask.hpp). n is 1, 4 or 8, and `index` a multiple of n.
 template <int n>
 TRIAX_DEVICE inline void halves_at(std::uint32_t* halves, std::uint64_t key, std::int64_t index) {
   static_assert(n == 1 || n == halves_of_block / 2 || n == halves_of_block);
