@@ -5,7 +5,7 @@
 
 namespace triax::test {
 
-/// The text of the Error that `action` throws; empty when it throws none.
+/// Text of the Error that `action` throws; empty if it throws none.
 template <class Action>
 std::string error_of(Action&& action) {
   try {
@@ -16,7 +16,7 @@ std::string error_of(Action&& action) {
   return {};
 }
 
-/// Whether `action` throws an Error that is the user's.
+/// Whether `action` throws a UsageError.
 template <class Action>
 bool is_usage_error(Action&& action) {
   try {

@@ -16,8 +16,7 @@
 namespace triax::test {
 namespace {
 
-// What the library keeps in a process: its communicators, and a thread that stands for the GPU's
-// own progress.
+// Process-wide state: the communicators, and a thread that stands for the GPU's own progress.
 class Library {
  public:
   static Library& of_process() {
@@ -47,14 +46,14 @@ class Library {
     return static_cast<int>(comms_.size());
   }
 
-  // Calls of a group begin at its end.
+  // Calls inside a group start at its end.
   void begin(std::function<void()> call) {
     if (depth_ > 0)
       group_.push_back(std::move(call));
     else
       call();
   }
-  // Sends and receives of a group begin together.
+  // Sends and receives of a group start together.
   void begin(const std::shared_ptr<FakeComm>& comm, const FakePeerCall& call, void* stream) {
     if (depth_ == 0) return comm->enqueue(std::vector{call}, stream);
     auto same = std::ranges::find(exchanges_, comm, &Exchange::comm);
@@ -76,7 +75,8 @@ class Library {
 
  private:
   Library() : thread_(start_quiet_thread([this] { serve(); })) {
-    LaunchOrder::of_process();  // made before this is, so that it ends after the thread
+    LaunchOrder::of_process();  // constructed before this object, so destroyed after its thread has
+                                // ended
   }
   ~Library() {
     over_ = true;
@@ -103,7 +103,7 @@ class Library {
 
   SharedMemory place_;
   int depth_ = 0;
-  std::vector<Exchange> exchanges_;  // of a group
+  std::vector<Exchange> exchanges_;  // of the current group
   std::vector<std::function<void()>> group_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<FakeComm>> comms_;
@@ -187,14 +187,15 @@ ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int 
   return ncclSuccess;
 }
 
-// The rank of each color that has the least key, and among these the least rank, makes the place.
+// For each color, the rank with the least key (and among those the least rank) makes the meeting
+// place.
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* result, ncclConfig_t*) {
   const FakeRanks& ranks = comm->fake->ranks();
   FakeSlot& own = ranks.own();
   own.color = color;
   own.key = key;
   ranks.meet();
-  std::vector<std::pair<int, int>> members;  // key and rank
+  std::vector<std::pair<int, int>> members;  // (key, rank)
   for (int r = 0; r < ranks.size(); ++r)
     if (ranks.of(r).color == color) members.emplace_back(ranks.of(r).key, r);
   std::ranges::sort(members);
@@ -220,8 +221,8 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   return ncclSuccess;
 }
 
-// As NCCL's: the kernels of this communicator alone are let go at once. What comes of it waits for
-// them, at the end of a group where it is in one.
+// Like NCCL's: only this communicator's kernels are released at once. Destruction waits for them,
+// at the end of a group if inside one.
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   comm->fake->abort();
   Library::of_process().begin([comm] {

@@ -1,22 +1,24 @@
 #pragma once
-// NCCL for the emulated device: the functions of nccl.h that triax calls, between the processes of
-// one machine, through memory that they share. As on GPUs a collective is work of its stream, which
-// goes on by itself once another rank waits for it, and no sooner; groups begin at their end;
-// communicators are made, and destroyed, by all their ranks together. Collectives that do not
-// match, where NCCL would hang, get an asynchronous error that says so. Sends and receives match by
-// their order, and a process does one thing after another (fake_nccl_order.hpp): a wrong order
-// hangs.
+// NCCL for the emulated device: the functions of nccl.h that triax calls, between processes of one
+// machine, through shared memory.
+// As on GPUs, a collective is work of its stream; it makes progress on its own only once another
+// rank waits for it. Calls of a group start at its end. Communicators are created and destroyed by
+// all their ranks together.
+// Stricter than NCCL: a process runs one operation after another, whatever the communicator
+// (fake_nccl_order.hpp), and sends and receives match by order, so that an order which could hang
+// with NCCL does hang here. Collectives that do not match, where NCCL would hang, give an
+// asynchronous error.
 
 namespace triax::test {
 
-/// From here on every communicator of this process has an asynchronous error and moves nothing
-/// more: a link that broke.
+/// From here on all communicators of this process have an asynchronous error and transfer nothing:
+/// a broken link.
 void break_nccl_links();
 
-/// What ncclGetVersion says in this process from here on; 0: what it says by itself.
+/// Version that ncclGetVersion reports in this process from here on; 0 restores the default.
 void set_nccl_version(int version);
 
-/// Communicators of this process that are not destroyed or aborted.
+/// Number of communicators of this process that are neither destroyed nor aborted.
 int nccl_communicators();
 
 }  // namespace triax::test

@@ -1,5 +1,5 @@
 #pragma once
-// A communicator of the fake NCCL, and what its collectives do.
+// A communicator of the fake NCCL, and its collectives.
 #include <nccl.h>
 
 #include <algorithm>
@@ -35,8 +35,7 @@ inline std::size_t bytes_of(int type) {
   }
 }
 
-// to[i] = the reduction over all ranks of the elements first + i of what they put, in the order of
-// the ranks.
+// to[i] = the reduction of element first + i of all ranks' inputs, in rank order.
 template <class T, class Wide>
 void reduce(const FakeRanks& ranks, int op, T* to, std::uint64_t first, std::uint64_t count) {
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -75,7 +74,7 @@ inline void reduce(const FakeRanks& ranks, const FakeCall& call, void* to, std::
   }
 }
 
-// One communicator, of this process's view. Its collectives are work of streams, which hold it.
+// A communicator as this process sees it. Its collectives are work of streams, which keep it alive.
 class FakeComm : public std::enable_shared_from_this<FakeComm> {
  public:
   FakeComm(const SharedMemory::Name& place, int rank, int size) : ranks_(place, rank, size) {}
@@ -84,7 +83,7 @@ class FakeComm : public std::enable_shared_from_this<FakeComm> {
   ncclResult_t error() const { return error_; }
   void fail(ncclResult_t error) { error_ = error; }
   void abort() { aborted_ = true; }
-  // Returns when what it has begun is complete.
+  // Returns when everything it has started is complete.
   void finish() {
     const auto begin = std::chrono::steady_clock::now();
     for (Patience patience(WaitPolicy::yield); !advance_all(); patience.pause())
@@ -92,8 +91,8 @@ class FakeComm : public std::enable_shared_from_this<FakeComm> {
             "the fake NCCL would wait for ever for kernels of a communicator that it aborts");
   }
 
-  // The input is put where others see it once they have taken what was there; the output is taken
-  // once all have put theirs. `input` bytes at `from`.
+  // Publishes `input` bytes at `from` once all ranks have taken the previous inputs, and writes the
+  // output once all ranks have published theirs.
   void enqueue(const FakeCall& call, const void* from, std::size_t input, void* to, void* stream) {
     check(input <= FakeSlot::data_bytes, "the fake NCCL has no room for {} bytes", input);
     const std::uint64_t number = ++begun_, order = order_.next();
@@ -135,7 +134,7 @@ class FakeComm : public std::enable_shared_from_this<FakeComm> {
     exchanges_.emplace_back(exchange, std::move(advance));
   }
 
-  // Does what other ranks wait for.
+  // Runs the operations that other ranks wait for.
   void serve() {
     serve_collectives();
     while (awaited_exchange() && advance_exchange()) {
@@ -174,7 +173,7 @@ class FakeComm : public std::enable_shared_from_this<FakeComm> {
     const std::lock_guard lock(mutex_);
     return std::ranges::any_of(exchanges_, [](const auto& each) { return each.first->awaited(); });
   }
-  // The oldest one.
+  // Advances the oldest exchange.
   bool advance_exchange() {
     std::function<bool()> advance;
     {
@@ -197,7 +196,7 @@ class FakeComm : public std::enable_shared_from_this<FakeComm> {
     return error_ == ncclSuccess;
   }
 
-  // What every rank has done `number` times, where it is asked about.
+  // Whether every rank has done `number` operations. If not, records that this rank waits for them.
   bool awaited(std::uint64_t number, std::atomic<std::uint64_t> FakeSlot::*done) {
     if (aborted_) return true;
     if (error_ != ncclSuccess) return false;
@@ -254,7 +253,7 @@ class FakeComm : public std::enable_shared_from_this<FakeComm> {
   LaunchOrder& order_ = LaunchOrder::of_process();
   std::uint64_t begun_ = 0;
   std::array<std::uint64_t, FakeSlot::most_peers> sends_{}, receives_{};
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards what follows
   std::deque<std::pair<std::shared_ptr<FakeExchange>, std::function<bool()>>> exchanges_;
   std::deque<std::pair<std::uint64_t, std::function<bool()>>> under_way_;
 };

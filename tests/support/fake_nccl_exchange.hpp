@@ -1,7 +1,7 @@
 #pragma once
-// Sends and receives of a communicator of the fake NCCL. As in NCCL the n-th send to a rank meets
-// the n-th receive there, and a message moves only once both ends have begun; those of a group move
-// independently of each other, and the group is complete when all of them are.
+// Sends and receives of the fake NCCL. As in NCCL, the n-th send to a rank meets the n-th receive
+// there, and a message moves only once both ends have started. Messages of a group move
+// independently, and the group is complete when all of them are.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -17,16 +17,16 @@ struct FakePeerCall {
   std::uint64_t count;
   std::uint64_t bytes;
   void* memory;
-  std::uint64_t number = 0;  // of its direction with that peer
+  std::uint64_t number = 0;  // counts the messages with that peer in this direction
 };
 
-// A group of them.
+// A group of sends and receives.
 class FakeExchange {
  public:
   FakeExchange(const FakeRanks& ranks, std::vector<FakePeerCall> calls)
       : ranks_(ranks), calls_(std::move(calls)) {}
 
-  /// Its messages begin: what is sent is put where the others see it.
+  /// Starts the messages: publishes what is sent.
   void begin() const {
     for (const FakePeerCall& call : calls_) {
       FakeSlot::With& own = here(call);
@@ -43,7 +43,7 @@ class FakeExchange {
       }
     }
   }
-  /// Whether all have begun at their other ends too; notes what it waits for.
+  /// Whether all messages have started at the other end too. Records those that it waits for.
   bool complete() const {
     bool all = true;
     for (const FakePeerCall& call : calls_) {
@@ -56,7 +56,7 @@ class FakeExchange {
     }
     return all;
   }
-  /// Whether what has come is what was asked for. NCCL would not say.
+  /// Whether type and count of each message agree with the receive. NCCL does not check that.
   bool matches() const {
     return std::ranges::all_of(calls_, [this](const FakePeerCall& call) {
       return call.send || (message(call).type == call.type && message(call).count == call.count);
@@ -69,7 +69,7 @@ class FakeExchange {
       here(call).taken = call.number;
     }
   }
-  /// Whether another rank waits for it.
+  /// Whether another rank waits for this exchange.
   bool awaited() const {
     return std::ranges::any_of(calls_, [this](const FakePeerCall& call) {
       const FakeSlot::With& other = there(call);

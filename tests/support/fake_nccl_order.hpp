@@ -1,7 +1,7 @@
 #pragma once
-// NCCL_LAUNCH_ORDER_IMPLICIT at its strictest: of what a process has begun, in whichever
-// communicators, one thing runs after another, and nothing before the one ahead of it is complete.
-// A plan that needs more than that from a GPU hangs here.
+// The strictest form of NCCL_LAUNCH_ORDER_IMPLICIT: a process runs its operations one after
+// another, whatever the communicator, each only when the previous one is complete. A plan that
+// relies on more concurrency of a GPU hangs here.
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -18,14 +18,15 @@ class LaunchOrder {
     return order;
   }
 
-  /// The place of what is begun now: one thread begins all.
+  /// Number of the operation that starts now. One thread starts them all.
   std::uint64_t next() { return ++begun_; }
-  /// `advance`: does its work as far as it can be done now; true where that is all of it.
+  /// advance: does as much of the operation's work as is ready, and returns true when all is done.
   void begun(std::uint64_t number, std::function<bool()> advance) {
     const std::lock_guard lock(mutex_);
     under_way_.emplace_back(number, std::move(advance));
   }
-  /// Whether all before it is complete. Asked by work of the device, which it holds meanwhile.
+  /// Whether all earlier operations are complete. The device's work asks this, with the device
+  /// locked.
   bool come_to(std::uint64_t number) {
     for (;;) {
       std::function<bool()> advance;
@@ -42,7 +43,7 @@ class LaunchOrder {
 
  private:
   std::uint64_t begun_ = 0;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards what follows
   std::deque<std::pair<std::uint64_t, std::function<bool()>>> under_way_;
 };
 

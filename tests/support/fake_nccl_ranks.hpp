@@ -1,6 +1,5 @@
 #pragma once
-// The ranks of a communicator of the fake NCCL, as they see each other: a slot of shared memory
-// each.
+// Ranks of a communicator of the fake NCCL: one slot of shared memory per rank.
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -16,7 +15,7 @@
 
 namespace triax::test {
 
-/// What a rank asks for in a collective: the same on all ranks.
+/// Arguments of a collective, which must be the same on all ranks.
 struct FakeCall {
   enum class Kind : std::uint8_t { all_reduce, reduce_scatter, all_gather, broadcast };
   Kind kind;
@@ -27,16 +26,16 @@ struct FakeCall {
 
 struct FakeSlot {
   static constexpr std::size_t data_bytes = std::size_t{4} << 20;
-  // How many collectives have their input here, how many it took the output of; up to which one it
-  // waits for others.
+  // Number of collectives whose input this rank has published (put), whose output it has taken
+  // (taken), and up to which it waits for others (wanted).
   std::atomic<std::uint64_t> put{0}, taken{0}, wanted{0};
   std::atomic<std::uint64_t> meetings{0};
   FakeCall call{};
-  int color = 0, key = 0;  // of a split
+  int color = 0, key = 0;  // of ncclCommSplit
   SharedMemory::Name made{};
   std::array<std::byte, data_bytes> data{};
 
-  // What it sends to another rank, and receives from there.
+  // Messages to and from one other rank.
   static constexpr std::size_t most_peers = 4, message_bytes = std::size_t{128} << 10;
   struct Message {
     int type = 0;
@@ -45,16 +44,17 @@ struct FakeSlot {
   };
   struct With {
     std::atomic<std::uint64_t> sent{0}, posted{0}, taken{0};
-    // Up to which of its own it waits for the other end.
+    // Number of the last own message whose other end this rank waits for.
     std::atomic<std::uint64_t> awaits_receive{0}, awaits_send{0};
-    // The last ones sent, of two exchanges: who begins the second has seen the other end begin the
-    // first, and who begins a third has seen it begin the second, with all of the first taken.
+    // The last messages of two exchanges, which is enough: a rank that starts a second exchange has
+    // seen the other end start the first, and one that starts a third has seen the other end start
+    // the second, having taken all of the first.
     std::array<Message, 4> messages;
   };
   std::array<With, most_peers> with;
 };
 
-/// Where ranks find each other's slots: what an id names.
+/// Shared memory named by an NCCL id, where ranks publish the names of their slots.
 struct FakeMeetingPlace {
   static constexpr std::size_t most_ranks = 16;
   struct Entry {
@@ -72,7 +72,7 @@ void wait_until(const Done& done) {
 
 class FakeRanks {
  public:
-  /// Collective over `size` ranks that have the name of one meeting place.
+  /// Collective over `size` ranks that know the name of one meeting place.
   FakeRanks(const SharedMemory::Name& place, int rank, int size) : rank_(rank) {
     const SharedMemory meeting = SharedMemory::open(place, sizeof(FakeMeetingPlace));
     check(meeting.data() != nullptr && size <= int{FakeMeetingPlace::most_ranks},
@@ -105,7 +105,7 @@ class FakeRanks {
       if (!predicate(of(r))) return false;
     return true;
   }
-  /// Blocks until all ranks have come, as often as this one.
+  /// Blocks until all ranks have called it as often as this one.
   void meet() const {
     const std::uint64_t mine = ++own().meetings;
     wait_until([&] { return all([&](const FakeSlot& each) { return each.meetings >= mine; }); });

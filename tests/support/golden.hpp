@@ -1,6 +1,5 @@
 #pragma once
-// The golden cases: short training runs with the numbers that triax must reproduce
-// (tests/golden/README.md).
+// Golden cases: short training runs whose numbers triax must reproduce (tests/golden/README.md).
 #include <cstdint>
 #include <map>
 #include <string>
@@ -8,7 +7,7 @@
 
 namespace triax::test {
 
-/// A step as float64 PyTorch ran it.
+/// One step of the float64 PyTorch run.
 struct GoldenStep {
   double loss = 0.0, grad_norm = 0.0, lr = 0.0;
 };
@@ -20,24 +19,24 @@ struct TensorSummary {
 
 struct GoldenCase {
   std::string name, directory;
-  // The recipe.
+  // Training recipe.
   double lr = 0.0, min_lr = 0.0, beta1 = 0.0, beta2 = 0.0, epsilon = 0.0, weight_decay = 0.0,
          clip = 0.0;
   std::int64_t warmup = 0, steps = 0, global_batch = 0;
   int sequence_length = 0;
   bool cosine = false;
-  // What comes out.
+  // Expected results.
   std::vector<GoldenStep> expected;
 };
 
 /// Names of all cases.
 std::vector<std::string> golden_names();
 GoldenCase read_golden(const std::string& name);
-/// "final.json" or "gradients.json" of a case, by tensor name.
+/// Reads "final.json" or "gradients.json" of a case, by tensor name.
 std::map<std::string, TensorSummary> read_summaries(const GoldenCase& golden,
                                                     const std::string& file);
 
-/// Relative, at each step.
+/// Relative tolerances of every step.
 inline constexpr double golden_loss_tolerance = 2e-6;
 inline constexpr double golden_norm_tolerance = 1e-5;
 

@@ -56,7 +56,7 @@ nlohmann::json golden_job(const GoldenCase& golden, const Layout& layout) {
                               {"stage3_param_persistence_threshold", layout.persistence}};
   if (layout.type != "f32") job[layout.type] = {{"enabled", true}};
   if (layout.type == "fp8") job["bf16"] = {{"enabled", true}};
-  // At each stage, so that one may be compared with another.
+  // The same type for every ZeRO stage, so that they can be compared.
   if (job.contains("bf16")) job["data_types"] = {{"grad_accum_dtype", "bf16"}};
   job["activation_checkpointing"] = {{"number_checkpoints", layout.recompute},
                                      {"granularity", layout.granularity},
@@ -84,7 +84,7 @@ void add_dropout(nlohmann::json& job) {
 }
 
 LoadedJob load(const nlohmann::json& job, int ranks) {
-  const TempDirectory own;  // of this rank: nobody waits for another's file
+  const TempDirectory own;  // of this rank alone, so that no rank waits for another's file
   return load_job(own.file("job.json", job.dump()), {}, ranks);
 }
 

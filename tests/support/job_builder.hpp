@@ -1,5 +1,5 @@
 #pragma once
-// Jobs for tests, made from a golden case and a place for every rank.
+// Jobs for tests, built from a golden case and a layout of ranks.
 #include <mpi.h>
 
 #include <nlohmann/json.hpp>
@@ -12,8 +12,8 @@
 
 namespace triax::test {
 
-/// How a job is spread over ranks: everything that must not change its losses
-/// (16 bits: but for rounding).
+/// How a job is spread over ranks. None of it may change the losses (in 16 bits: except for
+/// rounding).
 struct Layout {
   int tensor = 1, pipeline = 1, data = 1;
   std::string schedule = "1f1b";
@@ -21,46 +21,46 @@ struct Layout {
   int micro = 1;
   int zero = 0;
   bool sequence_parallel = true;
-  int recompute = 0;  // layers of a stage
+  int recompute = 0;  // layers per stage
   std::string granularity = "full";
   bool keep_outputs = false;
-  bool partition = false;    // inputs of recomputed layers
-  bool overlap = true;       // reduce and gather beside compute
-  int persistence = 0;       // ZeRO 3: tensors of at most so many elements stay whole
-  std::string type = "f32";  // of parameters and activations: or "bf16", "fp16"; "fp8": bf16 too
+  bool partition = false;    // split the inputs of recomputed layers over the tensor-parallel ranks
+  bool overlap = true;       // reduce and gather during compute
+  int persistence = 0;       // ZeRO-3: tensors of at most this many elements stay whole
+  std::string type = "f32";  // of parameters and activations: "f32", "bf16", "fp16" or "fp8" (bf16
+                             // with fp8 products)
 
   int ranks() const { return tensor * pipeline * data; }
-  /// "tensor 2 pipeline 2 data 1, 1f1b, micro 1": for SCOPED_TRACE.
+  /// Text for SCOPED_TRACE: "tensor 2 pipeline 2 data 1, 1f1b, micro 1".
   std::string text() const;
 };
 
-/// Whether a case's heads, layers and batch allow a layout (src/config refuses the rest, and says
-/// so: tests/config).
+/// Whether the case's heads, layers and batch allow the layout. src/config refuses others
+/// (tests/config).
 bool carries(const GoldenCase& golden, const Layout& layout);
 
-/// The job file of a golden case on a layout; it resumes nothing and writes no checkpoint. On the
-/// CPU. Tests
-/// change what they are about, as in job["run"]["steps"] = 5.
+/// Job file of a golden case on a layout, on the CPU, without resuming and without checkpoints.
+/// Tests change it, as in job["run"]["steps"] = 5.
 nlohmann::json golden_job(const GoldenCase& golden, const Layout& layout);
 
-/// Puts a job's optimizer state, or its parameters, on a disk: files in `directory`, in many parts,
-/// and nothing kept in memory.
+/// Offloads the optimizer state, or the parameters, to files in `directory`, in many sub-groups,
+/// and keeps nothing in memory.
 void offload_optimizer(nlohmann::json& job, const std::string& directory);
 void offload_parameters(nlohmann::json& job, const std::string& directory);
 
-/// Dropout everywhere that a GPT-2 has it.
+/// Sets every dropout of GPT-2.
 void add_dropout(nlohmann::json& job);
 
-/// The job file, read as the program reads it, for so many ranks.
+/// Reads the job file as the program does, for `ranks` ranks.
 LoadedJob load(const nlohmann::json& job, int ranks);
 
-/// A golden case on a layout, on hosts that share no memory.
+/// Configuration of a golden case on a layout, on hosts that share no memory.
 PlacedConfig golden_config(const Layout& layout, const std::string& name = "gpt2-tiny");
 
-/// The grid of a job over `world`, which has as many ranks.
+/// Grid of a job over `world`. Their numbers of ranks agree.
 ProcessGrid make_grid(MPI_Comm world, const Config& config);
 
-/// The ranks of MPI_COMM_WORLD in groups of `ranks` neighbours, which divides their number.
+/// Splits MPI_COMM_WORLD into groups of `ranks` consecutive ranks. `ranks` must divide its size.
 class SubCommunicator {
  public:
   explicit SubCommunicator(int ranks);

@@ -1,5 +1,5 @@
 #pragma once
-// The matchers that most tests name.
+// Matchers that most tests use.
 #include <gmock/gmock.h>
 
 namespace triax::test {

@@ -1,4 +1,4 @@
-// The main of every test program, alone or under mpiexec.
+// main() of every test program, alone or under mpiexec.
 #include <fnmatch.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 
 namespace {
 
-// The tests run more ranks than a small machine has cores: no rank spins for another.
+// Waits without spinning, because tests run more ranks than a small machine has cores.
 void wait(MPI_Request request) {
   if (triax::wait_for(request, triax::WaitPolicy::yield) != MPI_SUCCESS)
     MPI_Abort(MPI_COMM_WORLD, 1);
@@ -25,8 +25,8 @@ void barrier() {
   wait(request);
 }
 
-// A fatal failure on one rank would leave the others in a collective for ever: it ends the job
-// instead.
+// Ends the job at a fatal failure of one rank, which would leave the others waiting in a
+// collective.
 class AbortOnFailure : public testing::EmptyTestEventListener {
  public:
   explicit AbortOnFailure(const triax::MpiSession& session) : session_(session) {}
@@ -56,8 +56,8 @@ bool is_of_a_test(const std::string& pattern) {
   return false;
 }
 
-// Whether each pattern of GTEST_FILTER, up to a '-', is of a test: one whose test was renamed would
-// pass over it in silence.
+// Whether every pattern of GTEST_FILTER, up to a '-', matches a test. A pattern of a renamed test
+// would silently match none.
 bool every_pattern_is_of_a_test() {
   std::istringstream patterns(GTEST_FLAG_GET(filter));
   bool all = true;

@@ -28,15 +28,16 @@ function(add_rank_test name)
   endforeach()
 endfunction()
 
-# add_emulated_rank_test(NAME sources... LIBS libs... NP 1 2 4): the same on the emulated device.
+# add_emulated_rank_test(NAME sources... LIBS libs... NP 1 2 4): add_rank_test on the emulated device.
 function(add_emulated_rank_test name)
   cmake_parse_arguments(ARG "" "" "LIBS;NP" ${ARGN})
   add_rank_test(${name} ${ARG_UNPARSED_ARGUMENTS} NP ${ARG_NP}
                 LIBS triax_emulated_kernels triax_emulated_device ${ARG_LIBS})
 endfunction()
 
-# add_fake_nccl_rank_test(NAME sources... LIBS libs... NP 2 4 [CASES cases...]): there too, each rank with a device of its own, and
-# messages by a NCCL of the tests' own (fake_nccl.hpp). `cases`: of the program, as in GTEST_FILTER; none: all.
+# add_fake_nccl_rank_test(NAME sources... LIBS libs... NP 2 4 [CASES cases...]): add_emulated_rank_test with one device
+# per rank (TRIAX_TEST_DEVICES=own) and the tests' own NCCL (fake_nccl.hpp), also where NCCL is not installed. CASES:
+# tests to run, as in GTEST_FILTER; default all.
 function(add_fake_nccl_rank_test name)
   cmake_parse_arguments(ARG "" "" "LIBS;NP;CASES" ${ARGN})
   set(filter)
@@ -50,8 +51,8 @@ function(add_fake_nccl_rank_test name)
   endforeach()
 endfunction()
 
-# add_device_rank_test(NAME sources... LIBS libs... NP 1 2 4): on GPUs, where the build is for them and the
-# machine has one; ranks share it.
+# add_device_rank_test(NAME sources... LIBS libs... NP 1 2 4): add_rank_test on a GPU that the ranks share, in builds
+# with CUDA.
 function(add_device_rank_test name)
   if(NOT TRIAX_CUDA)
     return()
@@ -64,6 +65,6 @@ function(add_device_rank_test name)
   add_dependencies(cuda_tests ${name})
 endfunction()
 
-# One thread a rank: the tests run more ranks than a small machine has cores. MPICH and HDF5 keep
-# memory until the process ends; leaks of ours are found by the unit tests of the owners.
+# One thread per rank, because tests run more ranks than a small machine has cores. Leak detection is off, because MPICH
+# and HDF5 keep memory until the process ends; the unit tests of owners find leaks of our own.
 set(TRIAX_TEST_ENVIRONMENT "OMP_NUM_THREADS=1;ASAN_OPTIONS=detect_leaks=0;UBSAN_OPTIONS=print_stacktrace=1")

@@ -1,4 +1,4 @@
-# Sourced by test scripts: begins a directory of the script's own, removed at its end, and changes into it.
+# Sourced by test scripts: creates a temporary directory, changes into it, and removes it at the end.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"

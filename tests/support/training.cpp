@@ -12,7 +12,7 @@
 namespace triax::test {
 namespace {
 
-// As `triax train` has it.
+// Builds and checks the plan as `triax train` does.
 JobPlan checked_plan(ProcessGrid& grid, const LoadedJob& job) {
   JobPlan plan = plan_job(on_grid(job.config, grid));
   check_same_plan(grid, plan.config, plan.steps);

@@ -10,39 +10,38 @@
 
 namespace triax::test {
 
-/// Steps [0, steps) of a job over `world`, the same on all of its ranks. Collective.
+/// Trains steps [0, steps) of a job over `world`. All ranks return the same. Collective.
 std::vector<StepMetrics> train(MPI_Comm world, const nlohmann::json& job, std::int64_t steps);
-/// The same over a grid that is there already. Collective.
+/// Trains over an existing grid. Collective.
 std::vector<StepMetrics> train(ProcessGrid& grid, const LoadedJob& job, std::int64_t steps);
 
-/// Runs a job over all ranks as `triax train` does; what it leaves on disk is there on return.
-/// Collective.
+/// Runs a job over all ranks as `triax train` does. Its files are complete on return. Collective.
 void train_to_the_end(const nlohmann::json& job);
-/// The same over a grid that is there already. Collective.
+/// Runs a job over an existing grid. Collective.
 void train_to_the_end(ProcessGrid& grid, const LoadedJob& job);
 
 /// Lines of a run's metrics.jsonl.
 std::vector<nlohmann::json> metrics_of(const std::string& directory);
-/// `found` holds the lines of steps [begin, end) of the run whose lines are `straight`, [0, end),
-/// none twice. The tolerances are relative; 0 asks for the same bits.
+/// Expects `found` to hold the lines of steps [begin, end) of the run whose lines are `straight`,
+/// [0, end), each once. Tolerances are relative; 0 requires the same bits.
 void expect_resumed(const std::vector<nlohmann::json>& found,
                     const std::vector<nlohmann::json>& straight, std::size_t begin,
                     double loss_tolerance, double norm_tolerance);
 
-/// The losses of the steps, and their gradient norms.
+/// Loss of every step, and its gradient norm.
 std::vector<double> losses_of(const std::vector<StepMetrics>& steps);
 std::vector<double> norms_of(const std::vector<StepMetrics>& steps);
 
-/// Loss and gradient norm of each step are the same bits.
+/// Expects the same bits in the loss and gradient norm of every step.
 void expect_same_bits(const std::vector<StepMetrics>& a, const std::vector<StepMetrics>& b);
-/// The first steps of a golden case, to the golden tolerances.
+/// Compares the first steps with a golden case, to the golden tolerances.
 void expect_golden(const GoldenCase& golden, const std::vector<StepMetrics>& steps);
 
-/// A number for each element of the model's tensors, by name, in global row-major order.
+/// One number per element of the model's tensors, by name, in global row-major order.
 using GlobalValues = std::map<std::string, std::vector<float>>;
 
 using ValuesOfBlock = std::function<BlockView(int block)>;
-/// Views for collect(), of what is in memory.
+/// Views for collect() of weights, gradients and moments in memory.
 ValuesOfBlock weights_of(const ParameterStore& store);
 ValuesOfBlock gradients_of(const ParameterStore& store);
 ValuesOfBlock first_moments_of(const Optimizer& optimizer);
@@ -51,14 +50,14 @@ ValuesOfBlock second_moments_of(const Optimizer& optimizer);
 /// Zeros for every tensor of the model.
 GlobalValues zeros(const ModelConfig& model);
 /// Calls visit(tensor name, global index, element of the block) for every element that this rank
-/// owns: what it saves and counts in the norm.
+/// owns, that is saves and counts in the norm.
 void for_each_owned(
     const ParameterBlock& block,
     const std::function<void(const std::string&, std::int64_t, std::int64_t)>& visit);
-/// Adds every element that this rank owns at its global place.
+/// Adds every element that this rank owns at its global index.
 void add_owned(GlobalValues& values, const std::vector<ParameterBlock>& blocks,
                const ValuesOfBlock& values_of);
-/// The global tensors of a model spread over `grid`, the same on every rank. Collective.
+/// Global tensors of a model spread over `grid`, the same on every rank. Collective.
 GlobalValues collect(ProcessGrid& grid, const ModelConfig& model, const ParameterStore& store,
                      const ValuesOfBlock& values_of);
 TensorSummary summary_of(const std::vector<float>& values);

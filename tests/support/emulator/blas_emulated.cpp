@@ -1,4 +1,4 @@
-// Products as they are described to a device's BLAS, in plain loops on the host: for tests.
+// A BLAS for the emulated device: the products of blas.hpp as plain loops on the host.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -16,7 +16,7 @@ std::size_t place(const BlasOperand& operand, std::int64_t i, std::int64_t j) {
                                                      : i + j * operand.stride);
 }
 
-// What a BLAS asks of the stride of a matrix by columns, as it is stored.
+// cuBLASLt's rules for the stride of a column-major matrix.
 void check_stride(const BlasOperand& operand, std::int64_t rows, std::int64_t columns) {
   const std::int64_t stored = operand.transposed ? columns : rows;
   check(operand.stride >= stored && stored >= 1, "a matrix with columns of {}, {} apart", stored,
@@ -32,7 +32,7 @@ float gelu_derivative(float x) {
   return s.value + x * gelu_argument_slope(x) * s.derivative;
 }
 
-// An element of the product on its way into d.
+// Rounds an element of the product into d.
 template <class D>
 float finished(const BlasProduct& x, float sum, const D* bias, D* aux) {
   switch (x.epilogue) {
@@ -51,7 +51,7 @@ float finished(const BlasProduct& x, float sum, const D* bias, D* aux) {
   }
 }
 
-// The numbers of codes, unscaled.
+// Values of fp8 codes, without their scale.
 std::vector<float> decoded(const BlasOperand& operand, const void* memory, std::int64_t rows,
                            std::int64_t columns) {
   const auto* codes = static_cast<const std::uint8_t*>(memory);
@@ -93,7 +93,7 @@ bool has_aux(BlasEpilogue epilogue) {
          epilogue == BlasEpilogue::gelu_gradient;
 }
 
-// What cuBLASLt asks of an epilogue.
+// cuBLASLt's rules for an epilogue.
 void check_epilogue(const BlasProduct& x, const BlasMemory& memory) {
   check((memory.bias != nullptr) == has_bias(x.epilogue), "a bias that {} knows nothing of",
         x.text());
@@ -107,7 +107,7 @@ void check_epilogue(const BlasProduct& x, const BlasMemory& memory) {
         "an aux that cuBLASLt refuses");
 }
 
-// What cuBLASLt asks of codes.
+// cuBLASLt's rules for fp8.
 void check_codes(const BlasProduct& x, const BlasMemory& memory) {
   check(x.left.codes.has_value() == (x.type == DType::u8) &&
             x.right.codes.has_value() == (x.type == DType::u8),
@@ -120,7 +120,8 @@ void check_codes(const BlasProduct& x, const BlasMemory& memory) {
   check(*x.left.codes == Float8::e4m3 || *x.right.codes == Float8::e4m3, "E5M2 by E5M2");
   check(x.left.alignment == 16 && x.right.alignment == 16 && x.d.alignment == 16,
         "codes that are not aligned");
-  // Measured on an H100 with cuBLASLt 13.1: its heuristic takes any, the product itself does not.
+  // Measured on an H100 with cuBLASLt 13.1: the heuristic accepts any alignment of the scales, the
+  // product does not.
   for (const float* scale : {memory.left_scale, memory.right_scale})
     check(scale != nullptr && reinterpret_cast<std::uintptr_t>(scale) % 16 == 0,
           "a scale of codes at {}: cuBLASLt takes those aligned to 16 bytes",
@@ -158,8 +159,8 @@ void multiply_matrices(const BlasProduct& x, const BlasMemory& memory) {
 
 }  // namespace
 
-// A third of the shapes have no algorithm for codes and for more than a bias, so that tests see
-// both ways.
+// A third of the shapes have no algorithm for fp8 or for an epilogue beyond a bias, so that tests
+// cover both branches.
 bool blas_has(const Stream&, const BlasProduct& product, const BlasMemory& memory) {
   check_product(product, memory);
   const bool special = product.epilogue > BlasEpilogue::bias || product.type == DType::u8;

@@ -1,4 +1,4 @@
-// kernels/base/device/device.hpp on a device for tests without one (emulated_queues.hpp).
+// Device backend (kernels/base/device/device_backend.hpp) of the emulated device.
 #include <unistd.h>
 
 #include <chrono>
@@ -19,14 +19,14 @@ Queue& queue_of(void* stream) {
   return *static_cast<Queue*>(stream);
 }
 
-// Until run() says that it is done: others are waited for.
+// Repeats run() until it returns true. It may depend on other processes.
 template <class Run>
 void finish(const Run& run) {
   for (Patience patience(WaitPolicy::yield); !run(); patience.pause()) {
   }
 }
 
-// Before memory goes.
+// Finishes all work before memory is freed.
 void finish_all() noexcept {
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
@@ -87,7 +87,7 @@ int count() {
 void bind(int index) {
   check(index == 0, "there is one emulated device, not {}", index + 1);
 }
-// Ranks share one, or each has its own, as the test asks.
+// All ranks share one device, or with TRIAX_TEST_DEVICES=own each has its own.
 DevicePlace place(int) {
   const char* const asked = std::getenv("TRIAX_TEST_DEVICES");
   const std::int64_t own = asked != nullptr && asked == std::string_view("own") ? getpid() : 0;

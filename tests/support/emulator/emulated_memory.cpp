@@ -33,7 +33,7 @@ void DeviceMemory::protect(int access) {
   mprotect(region_, begin + size, access);
 }
 
-// The first gap that is large enough.
+// First fit.
 void* DeviceMemory::allocate(std::size_t bytes) {
   const std::size_t size = (bytes + page - 1) / page * page;
   std::size_t at = 0;
@@ -50,7 +50,7 @@ void* DeviceMemory::allocate(std::size_t bytes) {
 
 void DeviceMemory::release(void* memory) {
   const auto found = used_.find(static_cast<std::size_t>(static_cast<char*>(memory) - region_));
-  madvise(memory, found->second, MADV_DONTNEED);  // zero when it is taken again
+  madvise(memory, found->second, MADV_DONTNEED);  // reads as zero when allocated again
   taken_ -= found->second;
   used_.erase(found);
 }

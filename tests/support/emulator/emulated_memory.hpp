@@ -1,12 +1,12 @@
 #pragma once
-// The memory of the emulated device: a region of the host's that is closed to everybody but the
+// Memory of the emulated device: a range of host addresses closed (PROT_NONE) to everything but the
 // work of its streams.
 #include <cstddef>
 #include <map>
 
 namespace triax::cuda::emulator {
 
-/// Not for two threads at once, but for owns().
+/// Not thread-safe, except for owns().
 class DeviceMemory {
  public:
   static constexpr std::size_t capacity = std::size_t{64} << 30;
@@ -15,7 +15,7 @@ class DeviceMemory {
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
-  /// While one lives the memory is open.
+  /// Opens the memory for the lifetime of this object.
   class Open {
    public:
     explicit Open(DeviceMemory& memory);
@@ -29,13 +29,14 @@ class DeviceMemory {
 
   bool open() const { return open_ > 0; }
 
-  /// Zeros. Error where there is no room.
+  /// Returns zeroed memory. Throws an Error if there is not enough.
   void* allocate(std::size_t bytes);
   void release(void* memory);
   bool owns(const void* memory) const;
   std::size_t free_bytes() const { return capacity - taken_; }
 
-  /// Memory of the host that copies may read and write later; whole pages.
+  /// Marks host memory, in whole pages, that copies may still read or write after the call
+  /// returned.
   void pin(void* memory, std::size_t bytes);
   void unpin(void* memory);
   bool pinned(const void* memory) const;
@@ -44,7 +45,7 @@ class DeviceMemory {
   void protect(int access);
 
   char* region_;
-  std::map<std::size_t, std::size_t> used_;  // bytes, by where they begin
+  std::map<std::size_t, std::size_t> used_;  // bytes by offset
   std::size_t taken_ = 0;
   std::map<const char*, std::size_t> pinned_;
   int open_ = 0;

@@ -1,6 +1,7 @@
 #pragma once
-// The streams of the emulated device. Their work is done by whoever waits for it, as late as can
-// be; of some of them, where a test asks for that, as early as can be.
+// Streams of the emulated device. Whoever waits for work, or frees device or pinned memory, runs
+// it: as late as possible. Work outlives its stream. On request, some streams run their work as
+// early as possible instead.
 #include <array>
 #include <cstdint>
 #include <cstdlib>
@@ -28,16 +29,16 @@ namespace triax::cuda::emulator {
 }
 
 struct Task {
-  std::function<bool()> ready;  // none: at once
-  std::function<void()> work;   // none: nothing
+  std::function<bool()> ready;  // null: ready at once
+  std::function<void()> work;   // null: nothing
 };
 
 struct Queue : std::enable_shared_from_this<Queue> {
   explicit Queue(bool is_early) : early(is_early) {}
-  const bool early;  // its work is done as soon as can be
+  const bool early;  // runs its work as early as possible
   std::array<std::shared_ptr<void>, kept_count> kept;
   std::deque<Task> work;
-  std::uint64_t done = 0;  // of all that ever was put there
+  std::uint64_t done = 0;  // number of tasks finished since the stream was made
   std::uint64_t end() const { return done + work.size(); }
 };
 
@@ -46,10 +47,10 @@ struct Point {
   std::uint64_t position = 0;
 };
 
-// Of the streams of a process, by their order. Where nobody asks, none is early.
-// TRIAX_TEST_SCHEDULE, a number, makes about half of them so, another half for each number: a
-// stream that overwrites what another has yet to read is found where it is early and the other is
-// not.
+// Decides which streams of a process are early, by the order in which they are made. By default
+// none is. TRIAX_TEST_SCHEDULE=N makes about half of them early, a different half for each N. A
+// stream that overwrites data before another stream has read it is found when the first is early
+// and the second is not.
 class Schedule {
  public:
   Schedule() {
@@ -66,7 +67,7 @@ class Schedule {
   std::uint64_t streams_ = 0;
 };
 
-// One a process, as a GPU's context is.
+// One per process, like a GPU's context.
 class Device {
  public:
   static Device& of_process() {
@@ -74,7 +75,7 @@ class Device {
     return device;
   }
 
-  // For a stream: what it has to do is done when it is gone, too.
+  // A stream's queue. Its work is still done after the stream is gone.
   std::shared_ptr<void> make_queue() {
     const std::lock_guard lock(mutex_);
     auto queue = std::make_shared<Queue>(schedule_.next_is_early());
@@ -82,7 +83,7 @@ class Device {
     return {queue.get(), [queue](void*) { const auto kept = std::exchange(queue->kept, {}); }};
   }
 
-  // Where the work ends then.
+  // Returns the position of the end of `work` in the queue.
   std::uint64_t put(Queue& queue, std::function<void()> work, std::function<bool()> ready = {}) {
     const std::lock_guard lock(mutex_);
     queue.work.push_back({std::move(ready), std::move(work)});
@@ -99,7 +100,7 @@ class Device {
     return queue.end();
   }
 
-  // False where some of the work up to there is not ready.
+  // Returns false if some work up to `position` is not ready.
   bool run(Queue& queue, std::uint64_t position) {
     const std::lock_guard lock(mutex_);
     std::optional<DeviceMemory::Open> open;
@@ -124,8 +125,8 @@ class Device {
                   [](const auto& queue) { return queue.use_count() == 1 && queue->work.empty(); });
     return done;
   }
-  // As run_all(); what fails is kept for who waits next, as an error of a GPU is. Work that is
-  // under way must not free memory: nor may a GPU's.
+  // run_all(), but failures are kept for the next wait, as a GPU does. Running work must not free
+  // device memory: on a GPU it must not either.
   bool run_all_and_keep_failure() {
     const std::lock_guard lock(mutex_);
     if (memory_.open()) give_up("work of the device frees memory of the device, or pinned memory");
@@ -157,8 +158,8 @@ class Device {
     const std::lock_guard lock(mutex_);
     memory_.unpin(memory);
   }
-  // Copies from and to other memory of the host do not return before they have read or written it.
-  // Of reading that is no promise of CUDA's, whose driver may do so.
+  // Whether a copy from or to this host memory blocks. For reads CUDA does not promise it, but its
+  // driver may do so.
   bool waits_for(const void* memory) {
     const std::lock_guard lock(mutex_);
     return !memory_.owns(memory) && !memory_.pinned(memory);
@@ -178,8 +179,8 @@ class Device {
   std::recursive_mutex mutex_;
   Schedule schedule_;
   DeviceMemory memory_;
-  std::vector<std::shared_ptr<Queue>> queues_;  // of streams, and of those that left work
-  std::exception_ptr failure_;                  // that nobody has heard of
+  std::vector<std::shared_ptr<Queue>> queues_;  // of live streams, and of dead ones with work left
+  std::exception_ptr failure_;                  // not yet reported
 };
 
 }  // namespace triax::cuda::emulator

@@ -16,30 +16,30 @@ namespace triax::cuda {
 namespace emulator {
 namespace {
 
-// Threads that wait until all of them have come.
+// Threads that wait until all of them have arrived.
 struct Barrier {
   int size = 0;
   int arrived = 0;
   std::uint64_t passed = 0;
 };
 
-// A copy that somebody has yet to wait for; from nowhere: of zeros.
+// A copy to shared memory that no thread has waited for yet. from == nullptr: zeros.
 struct Copy {
   void* to;
   const void* from;
   std::size_t bytes;
 };
 
-// Where a stack goes on: registers that the compiler wants there, no more. The library's _setjmp
-// has as much of its own to do as a thread between two barriers.
+// Saved position of a stack: only the registers that __builtin_setjmp needs. setjmp of the C
+// library costs as much as a thread's work between two barriers.
 using Jump = std::array<void*, 5>;
 
-// Made once and used for the threads of one block after another, of all launches: to make one asks
-// the system.
+// A fiber runs one thread after another, block by block, for all launches, because creating one
+// takes system calls.
 struct Fiber {
-  Machine* machine = nullptr;  // whose thread it is now
-  ucontext_t context{};        // where it begins
-  Jump place{};                // and where it goes on
+  Machine* machine = nullptr;  // whose thread it runs now
+  ucontext_t context{};        // first entry
+  Jump place{};                // where it continues
   bool begun = false;
   std::unique_ptr<char[]> stack = std::make_unique_for_overwrite<char[]>(stack_bytes);
   void* kept = nullptr;  // for leave_stack
@@ -47,16 +47,16 @@ struct Fiber {
   std::vector<Copy> copies;
   bool running = false;
   unsigned exchanges = 0;
-  const Barrier* waits = nullptr;  // for it to be passed once more than `passed` times
+  const Barrier* waits = nullptr;  // waits until it has been passed more than `passed` times
   std::uint64_t passed = 0;
 };
 
-// Where the lanes of a warp put what they exchange. Two of them, used in turn: who reads one may be
-// overtaken by who writes the other, never by who writes the same.
+// Values that the lanes of a warp exchange. Two buffers take turns: a fast lane may write one while
+// a slow lane still reads the other, but never the same one.
 struct Warp {
   Barrier barrier{.size = warp};
   std::array<std::array<std::uint64_t, warp>, 2> words{};
-  std::array<void*, warp> lanes{};  // what they bring to what they do together
+  std::array<void*, warp> lanes{};  // arguments of together()
 };
 
 }  // namespace
@@ -73,7 +73,7 @@ class Machine {
         shared_(shape.shared_bytes / sizeof(std::uint64_t) + 2) {}
 
   void run_block(std::int64_t x, std::int64_t y) {
-    constexpr std::uint64_t not_a_number = 0x7ff7ffff7ff7ffff;  // of two floats or a double
+    constexpr std::uint64_t not_a_number = 0x7ff7ffff7ff7ffff;  // NaN as two floats and as a double
     std::fill(shared_.begin(), shared_.end(), not_a_number);
     block_ = {.size = static_cast<int>(fibers_.size())};
     warps_.assign(fibers_.size() / warp, Warp{});
@@ -92,7 +92,7 @@ class Machine {
     return words[static_cast<std::size_t>((thread % warp) ^ mask)];
   }
 
-  // Who comes last works for all.
+  // The last lane to arrive does the work for all.
   void together(int thread, void* mine, void (*work)(void* const*)) {
     Warp& of = warps_[static_cast<std::size_t>(thread / warp)];
     of.lanes[static_cast<std::size_t>(thread % warp)] = mine;
@@ -120,7 +120,7 @@ class Machine {
 
  private:
   static std::span<Fiber> fibers(std::size_t count) {
-    thread_local std::deque<std::vector<Fiber>> sizes;  // that stay where they are
+    thread_local std::deque<std::vector<Fiber>> sizes;  // a deque, so that elements stay in place
     for (std::vector<Fiber>& made : sizes)
       if (made.size() == count) return made;
     return sizes.emplace_back(count);
@@ -135,7 +135,7 @@ class Machine {
     fiber.block.index_y_ = y;
     fiber.block.thread_ = thread;
     fiber.block.shared_ = shared;
-    if (fiber.running) fiber.begun = false;  // left within a block that came to no end
+    if (fiber.running) fiber.begun = false;  // an error ended its last block
     fiber.running = true;
     fiber.machine = this;
     fiber.exchanges = 0;
@@ -150,7 +150,7 @@ class Machine {
                 static_cast<unsigned>(self), static_cast<unsigned>(self >> 32U));
   }
 
-  // makecontext passes ints alone: the address comes in halves.
+  // makecontext passes only ints, so the address comes in two halves.
   static void enter(unsigned low, unsigned high) {
     const auto address = static_cast<std::uintptr_t>(low) | static_cast<std::uintptr_t>(high)
                                                                 << 32U;
@@ -164,11 +164,11 @@ class Machine {
     }
   }
 
-  // Not from the function that is jumped to, says the compiler's manual.
+  // GCC's manual forbids a jump from the function that called __builtin_setjmp.
   [[gnu::noinline, noreturn]] static void jump(Jump& to) { __builtin_longjmp(to.data(), 1); }
 
-  // Goes on with a fiber until it waits or ends. A jump leaves the signal mask alone, for which
-  // swapcontext asks the system each time.
+  // Continues a fiber until it waits or ends. A jump leaves the signal mask alone, which
+  // swapcontext sets by a system call.
   [[gnu::noinline]] void resume(Fiber& fiber) {
     current_ = &fiber;
     if (__builtin_setjmp(scheduler_.data()) != 0) {
@@ -180,7 +180,7 @@ class Machine {
     fiber.begun = true;
     setcontext(&fiber.context);
   }
-  // Another machine may go on with it.
+  // Returns to the scheduler. Another Machine may continue the fiber.
   [[gnu::noinline]] static void give_way(Fiber& fiber) {
     if (__builtin_setjmp(fiber.place.data()) == 0) {
       leave_stack(&fiber.kept, fiber.machine->scheduler_stack_);
@@ -189,7 +189,7 @@ class Machine {
     fiber.machine->scheduler_stack_ = enter_stack(fiber.kept);
   }
 
-  // Lets every thread run until it waits. False when all have ended.
+  // Runs every thread until it waits. Returns false when all have ended.
   bool round() {
     moved_ = false;
     bool running = false;
@@ -232,7 +232,7 @@ class Machine {
   StackBounds scheduler_stack_;
   void* scheduler_kept_ = nullptr;  // for leave_stack
   Fiber* current_ = nullptr;
-  bool moved_ = false;  // since the round began, somebody ended or passed a barrier
+  bool moved_ = false;  // a thread ended or passed a barrier in this round
 };
 
 void run(const LaunchShape& shape, Machine::Thread thread, const void* body) {

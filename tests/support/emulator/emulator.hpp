@@ -1,8 +1,10 @@
 #pragma once
-// kernels/cuda/launch/launch.hpp for other compilers than nvcc: kernels run on the host, block
-// after block, each thread of a block a fiber that gives way where it waits for others. Slow and
-// for tests alone: the very structs that run on a GPU, checked where there is none. A barrier that
-// not all threads reach is an Error; shared memory starts as NaN; unaligned 16-byte accesses trap.
+// Emulator of GPU kernels: kernels/cuda/launch/launch.hpp for compilers other than nvcc. The
+// structs that run on a GPU run on the host, one CUDA block after another, with a fiber per thread
+// that yields where it waits for other threads. It finds wrong indices and sums, missing barriers
+// and waits, and unaligned 16-byte accesses, also under ASan and UBSan; it says nothing about speed
+// or about what only hardware does. A barrier that not all threads reach is an Error. Shared memory
+// starts as NaN.
 #include <cstdint>
 #include <cstring>
 
@@ -19,7 +21,7 @@ namespace emulator {
 class Machine;
 }
 
-/// What a thread sees of its block, as for a GPU.
+/// A thread's view of its CUDA block, as on a GPU.
 class Block {
  public:
   int thread_x() const { return thread_ % shape_.threads_x; }
@@ -38,10 +40,10 @@ class Block {
     std::memcpy(&value, &word, sizeof value);
     return value;
   }
-  /// What a warp does as one: work(`mine` of each lane) once, when all of its lanes have come.
+  /// Warp-wide operation: calls work(`mine` of each lane) once, when all lanes have arrived.
   void together(void* mine, void (*work)(void* const* lanes)) const;
-  /// A copy that is made where it is waited for, as late as a GPU may make it; of zeros unless
-  /// `present`.
+  /// A copy to shared memory, made as late as a GPU may make it: in finish_copies(). Copies zeros
+  /// unless `present`.
   void begin_copy(void* to, const void* from, int bytes, bool present) const;
   void finish_copies() const;
   template <class T>
@@ -62,7 +64,7 @@ class Block {
 };
 
 namespace emulator {
-/// Calls thread(body, block) once for every thread of the shape.
+/// Calls thread(body, block) once for every thread of the grid.
 void run(const LaunchShape& shape, void (*thread)(const void* body, const Block& block),
          const void* body);
 }  // namespace emulator

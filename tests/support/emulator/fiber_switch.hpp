@@ -1,6 +1,6 @@
 #pragma once
-// Told to the address sanitizer, which keeps the bounds of the stack that a thread is on: when the
-// emulator leaves one for another. Nothing in other builds.
+// Stack switches of the emulator's fibers, announced to the address sanitizer, which tracks the
+// bounds of the current stack. Empty functions in other builds.
 #include <cstddef>
 
 #ifdef __SANITIZE_ADDRESS__
@@ -15,21 +15,22 @@ struct StackBounds {
 };
 
 #ifdef __SANITIZE_ADDRESS__
-inline constexpr std::size_t stack_bytes = 262144;  // with the room between its variables
+inline constexpr std::size_t stack_bytes = 262144;  // with the sanitizer's gaps between variables
 
-/// Before a jump to `next`. `keep`: what the sanitizer wants back on return here; null: nobody
-/// returns.
+/// Call before a jump to `next`. keep: stores the sanitizer's state of this stack; null if it is
+/// never resumed.
 inline void leave_stack(void** keep, const StackBounds& next) {
   __sanitizer_start_switch_fiber(keep, next.bottom, next.bytes);
 }
-/// Behind a jump; `kept`: null where one begins. Returns the stack that was left.
+/// Call after a jump. kept: the state stored by leave_stack, or null on a new stack. Returns the
+/// stack that was left.
 inline StackBounds enter_stack(void* kept) {
   StackBounds left;
   __sanitizer_finish_switch_fiber(kept, &left.bottom, &left.bytes);
   return left;
 }
 #else
-// Stacks that lie a power of two apart would share few lines of the caches.
+// Not a power of two: such stacks would compete for few cache lines.
 inline constexpr std::size_t stack_bytes = 65536 + 13 * 64;
 inline void leave_stack(void**, const StackBounds&) {}
 inline StackBounds enter_stack(void*) {

@@ -1,4 +1,4 @@
-// The emulated device, which other tests train on: as late and as closed as a GPU.
+// Tests of the emulated device: work runs as late, and memory is as closed, as on a GPU.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -30,7 +30,7 @@ TEST(EmulatedDevice, WorkIsDoneByWhoWaitsForIt) {
   const Mirror memory(MemorySpace::device, sizeof(float));
   here(memory) = 1.0F;
   memory.push(stream);
-  here(memory) = 2.0F;  // too early: the copy is not made yet
+  here(memory) = 2.0F;  // too early: the copy has not run yet
   memory.pull(stream);
   EXPECT_EQ(here(memory), 2.0F);
   int done = 0;
@@ -45,8 +45,8 @@ TEST(EmulatedDevice, WorkIsDoneByWhoWaitsForIt) {
   EXPECT_EQ(done, 2);
 }
 
-// Pageable memory is read before the call returns, as by a GPU's driver that stages it, which CUDA
-// does not promise: triax copies through pinned memory alone.
+// Pageable memory is read before the call returns, as by a GPU driver that stages it. CUDA does not
+// promise that, so triax copies from pinned memory only.
 TEST(EmulatedDevice, CopiesOfPageableMemoryDoNotWait) {
   const Stream stream(MemorySpace::device);
   const Buffer there(sizeof(float), MemorySpace::device);
@@ -57,7 +57,8 @@ TEST(EmulatedDevice, CopiesOfPageableMemoryDoNotWait) {
   EXPECT_EQ(back, 3.0F);
 }
 
-constexpr std::int64_t many = std::int64_t{1} << 20;  // of floats: memory that the system has back
+constexpr std::int64_t many = std::int64_t{1}
+                              << 20;  // floats: so large that the system takes freed memory back
 
 Tensor floats(const Buffer& memory) {
   return memory.tensor(DType::f32, {many});
@@ -66,8 +67,8 @@ float& last(const Buffer& memory) {
   return static_cast<float*>(memory.data())[many - 1];
 }
 
-// What is still to be copied from memory of the host, or to it, is copied before that is given
-// back; so it is where the stream is gone, or where another stream waits for it.
+// Copies from or to host memory finish before that memory is freed, also if their stream is gone or
+// waits for another stream.
 TEST(EmulatedDevice, MemoryThatIsInUseIsNotGivenBack) {
   constexpr auto bytes = static_cast<std::size_t>(many) * sizeof(float);
   const Stream stream(MemorySpace::device);
@@ -98,7 +99,7 @@ TEST(EmulatedDevice, WorkOutlivesItsStream) {
   EXPECT_EQ(done, 1);
 }
 
-// Where memory goes there is nobody to tell: who waits next hears of it.
+// Freeing memory cannot report a failure, so the next wait does.
 TEST(EmulatedDevice, WorkThatFailedIsToldToWhoWaits) {
   const Stream stream(MemorySpace::device);
   int done = 0;

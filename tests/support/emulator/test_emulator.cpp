@@ -1,4 +1,4 @@
-// The emulator that other tests run the device's kernels by: what it lets pass must be sound.
+// Tests of the emulator: other tests trust the kernels that it accepts.
 #include "tests/support/emulator/emulator.hpp"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ TEST(Emulator, RunsEveryThreadOnce) {
   EXPECT_EQ(visits, std::vector<int>(visits.size(), 1));
 }
 
-// Each thread reads what the last one wrote before the barrier.
+// Each thread reads what another wrote before the barrier.
 struct Reverse {
   static constexpr int max_threads = 128;
   std::vector<float>* out;
@@ -70,7 +70,7 @@ TEST(Emulator, RefusesABarrierThatNotAllThreadsReach) {
   EXPECT_THROW(launch(Stream(), two_by_two, Uneven{}), Error);
 }
 
-// A copy to shared memory, read before and after it is waited for.
+// A copy to shared memory, read before and after the wait.
 struct CopyLater {
   static constexpr int max_threads = 32;
   const float* from;
@@ -98,7 +98,7 @@ TEST(Emulator, ACopyIsThereOnceItWasWaitedFor) {
   EXPECT_EQ(out[32 + 24], 0.0F) << "what is not present is zero";
 }
 
-// One product of a warp: every element from where the PTX manual says that it lies.
+// One tensor-core product of a warp, with every element where the PTX manual puts it.
 template <class T>
 struct OneProduct {
   static constexpr int max_threads = 32;
@@ -136,7 +136,7 @@ TEST(WarpMatrix, AProductOfAWarp) {
     }
 }
 
-// Four matrices of 8 x 8, element (i, j) of matrix m being 64 m + 8 i + j.
+// Loads four 8 x 8 matrices; element (i, j) of matrix m is 64 m + 8 i + j.
 struct LoadMatrices {
   static constexpr int max_threads = 32;
   std::vector<Word>* plain;

@@ -1,6 +1,6 @@
 #pragma once
-// What triax uses of NCCL, declared as NCCL 2.28 does, for builds of the fake (fake_nccl.cpp) where
-// there is no NCCL.
+// The part of NCCL 2.28's nccl.h that triax uses, for builds of the fake (fake_nccl.cpp) without
+// NCCL.
 #include <cstddef>
 
 extern "C" {
