@@ -1,6 +1,6 @@
 #pragma once
-// Memory of one of the types that kernels compute on, chosen at run time: a test takes the type as
-// a parameter and runs once for each.
+// Arrays of a kernel's element type, chosen at run time: a test takes the type as a parameter and
+// runs once per type.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -13,7 +13,7 @@
 
 namespace triax {
 
-/// How GoogleTest names a parameter.
+/// Name of a parameter in GoogleTest's output.
 inline void PrintTo(DType dtype, std::ostream* out) {
   *out << name_of(dtype);
 }
@@ -27,7 +27,7 @@ inline auto every_type() {
   return testing::Values(DType::f32, DType::bf16, DType::f16);
 }
 
-/// A type of activations and weights, and one of the types their gradients may be summed in.
+/// A type of activations and weights, with a type in which their gradients may be summed.
 struct TypePair {
   DType type, gradients;
 };
@@ -40,14 +40,14 @@ inline auto every_type_pair() {
                          TypePair{DType::f16, DType::f32});
 }
 
-/// The largest relative error of rounding a float32 to `dtype`: what a kernel's result in that type
-/// may be off by beyond its tolerance in float32.
+/// Largest relative error of rounding a float32 to `dtype`. A result of that type may be off by
+/// this much beyond the kernel's tolerance in float32.
 inline double rounding_of(DType dtype) {
   return dtype == DType::bf16 ? 0x1p-8 : dtype == DType::f16 ? 0x1p-11 : 0.0;
 }
 
-/// `in_float`, the tolerance of a kernel in float32, or that of coarse_math.hpp, by which it makes
-/// what is rounded to 16 bits.
+/// Tolerance of a kernel that uses coarse_math.hpp for results of 16 bits: `in_float` for float32,
+/// else the tolerance of coarse math.
 inline double with_coarse_math(DType dtype, double in_float) {
   return dtype == DType::f32 ? in_float : 6e-5;
 }
@@ -64,11 +64,11 @@ class Array {
       for (std::size_t i = 0; i < values.size(); ++i) tensor().as<T>()[i] = T(values[i]);
     });
   }
-  /// `count` times `value`.
+  /// `count` elements equal to `value`.
   Array(DType dtype, std::int64_t count, float value = 0.0F)
       : Array(dtype, std::vector<float>(static_cast<std::size_t>(count), value)) {}
 
-  /// `count` normally distributed numbers.
+  /// `count` normally distributed elements.
   static Array random(DType dtype, std::int64_t count, unsigned seed, float deviation = 1.0F) {
     std::vector<float> values = random_values(count, seed);
     for (float& value : values) value *= deviation;
@@ -88,12 +88,12 @@ class Array {
     });
     return out;
   }
-  /// The elements, exactly: what the oracles take.
+  /// The elements, exactly, as the oracles take them.
   std::vector<double> doubles() const {
     const std::vector<float> narrow = floats();
     return {narrow.begin(), narrow.end()};
   }
-  /// Bit for bit.
+  /// Compares bit for bit.
   bool operator==(const Array&) const = default;
 
  private:
@@ -106,19 +106,19 @@ inline void PrintTo(const Array& array, std::ostream* out) {
   *out << name_of(array.dtype()) << " " << testing::PrintToString(array.floats());
 }
 
-/// The same values spread out as `spread` of compare.hpp does.
+/// The array's values spread out like `spread` of compare.hpp.
 inline Array spread(const Array& array, std::int64_t columns, std::int64_t stride, float fill) {
   return Array(array.dtype(), spread(array.floats(), static_cast<std::size_t>(columns),
                                      static_cast<std::size_t>(stride), fill));
 }
 
-/// sum += values, elementwise.
+/// sum += values, element by element.
 inline void add(std::vector<double>& sum, const std::vector<double>& values) {
   ASSERT_EQ(sum.size(), values.size());
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += values[i];
 }
 
-/// The elements of `array` as expect_close says, with the rounding to its type beyond `tolerance`.
+/// expect_close() for `array`, allowing for the rounding to its type beyond `tolerance`.
 inline void expect_close(const Array& array, const std::vector<double>& expected, double tolerance,
                          std::string_view name) {
   expect_close(array.doubles(), expected, tolerance + rounding_of(array.dtype()), name);

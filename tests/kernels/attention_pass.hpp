@@ -1,5 +1,5 @@
 #pragma once
-// Attention, forward and backward, where a test runs.
+// Attention, forward and backward, on the host or on a device.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,8 +15,8 @@
 
 namespace triax::test {
 
-/// One call of each direction with inputs of its own. Keys, queries and values are slices of one
-/// matrix (fused), or tensors of their own; so are their gradients.
+/// One forward and one backward call with inputs of its own. Queries, keys and values are slices of
+/// one matrix (fused) or separate tensors; so are their gradients.
 class AttentionPass {
  public:
   explicit AttentionPass(const reference::AttentionSizes& sizes, bool fused = true,
@@ -57,7 +57,7 @@ class AttentionPass {
   Tensor q, k, v, dq, dk, dv, out, dout, lse;
 
  private:
-  // What is not written shows as NaN; so would scratch memory that is read before it is written.
+  // Unwritten memory shows as NaN, and so does scratch memory that is read before it is written.
   static constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
   std::int64_t head_elements() const { return n.B * n.T * n.H * n.D; }
@@ -90,8 +90,7 @@ class AttentionPass {
   Buffer scratch_;
 };
 
-/// The multipliers that the dropout options stand for, from the definition in
-/// kernels/random/dropout_mask.hpp.
+/// Dropout's factor for each probability, by the definition in kernels/random/dropout_mask.hpp.
 inline reference::Values keep_of(const reference::AttentionSizes& n,
                                  const AttentionOptions& options) {
   reference::Values keep;

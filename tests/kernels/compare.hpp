@@ -1,5 +1,5 @@
 #pragma once
-// Kernels against their oracles, and oracles against finite differences.
+// Comparison of kernels with their oracles, and of oracles with finite differences.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,8 +23,8 @@ inline double root_mean_square(const std::vector<double>& values) {
   return values.empty() ? 0.0 : std::sqrt(squares / static_cast<double>(values.size()));
 }
 
-/// Each element within tolerance x max(|expected|, the root mean square of all expected): float32
-/// rounding is relative to the element, or to its neighbours where a sum cancelled.
+/// Expects each element within tolerance x max(|expected|, root mean square of all expected):
+/// float32 rounding is relative to the element, or to its neighbours where a sum cancelled.
 inline void expect_close(const std::vector<double>& actual, const std::vector<double>& expected,
                          double tolerance, std::string_view name) {
   ASSERT_EQ(actual.size(), expected.size()) << name;
@@ -39,19 +39,19 @@ inline void expect_close(const std::vector<float>& actual, const std::vector<dou
   expect_close(widen(actual), expected, tolerance, name);
 }
 
-/// The inner product: with dy it makes a scalar of an operation, whose gradient the backward pass
-/// claims to be.
+/// Inner product. With dy it turns an operation into a scalar function, whose gradient the backward
+/// pass must return.
 inline double dot(const std::vector<double>& a, const std::vector<double>& b) {
   double total = 0.0;
   for (std::size_t i = 0; i < a.size(); ++i) total += a[i] * b[i];
   return total;
 }
 
-/// `gradient` is that of the scalar function `f` at `x`, by central differences.
+/// Expects `gradient` to be that of the scalar function `f` at `x`, by central differences.
 template <class Function>
 void expect_gradient(const Function& f, std::vector<double> x, const std::vector<double>& gradient,
                      std::string_view name) {
-  constexpr double step = 1e-4;  // the error is about step^2, and 1e-16 / step
+  constexpr double step = 1e-4;  // error about step^2 + 1e-16 / step
   std::vector<double> differences(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double at = x[i];
@@ -65,7 +65,7 @@ void expect_gradient(const Function& f, std::vector<double> x, const std::vector
   expect_close(gradient, differences, 1e-6, name);
 }
 
-/// Memory for an Arena, as large as a kernel says it needs, where this run computes.
+/// An arena with `bytes` of memory where the kernels of this process run.
 class Scratch {
  public:
   explicit Scratch(std::size_t bytes, MemorySpace where = space())
@@ -77,7 +77,7 @@ class Scratch {
   Arena arena_;
 };
 
-/// `rows` rows of `columns` values, spread out to rows of `stride` with `fill` between.
+/// `rows` rows of `columns` values, spread out to rows of `stride`, with `fill` between them.
 inline std::vector<float> spread(const std::vector<float>& values, std::size_t columns,
                                  std::size_t stride, float fill) {
   std::vector<float> out(values.size() / columns * stride, fill);

@@ -3,7 +3,7 @@
 
 namespace triax::test {
 
-/// Has the kernels use one kind of code while it lives.
+/// Makes the kernels use one ISA level for the lifetime of this object.
 class KindOfCode {
  public:
   explicit KindOfCode(Isa isa) { use_isa(isa); }

@@ -1,5 +1,5 @@
 #pragma once
-// Operands of matmul in all the types and layouts that it takes.
+// Operands of matmul in all types and layouts that it takes.
 #include <cstdint>
 #include <vector>
 
@@ -9,15 +9,16 @@
 
 namespace triax::test {
 
-/// How the bytes of an operand lie: as they are, transposed, or as columns of a wider matrix.
+/// Layout of an operand: row-major, transposed, or columns of a wider matrix.
 enum class Lie { plain, transposed, slice };
 
-/// A matrix of (rows, columns) with random elements in one of those ways, rounded to `type`.
+/// A (rows, columns) matrix of random elements in one of these layouts, rounded to `type`.
 class Matrix {
  public:
   Matrix(std::int64_t rows, std::int64_t columns, Lie lie, unsigned seed, DType type = DType::f32)
       : width_(lie == Lie::slice ? columns + before + after : columns),
-        values_(type, random_values(rows * width_ + 1, seed)) {  // never null
+        values_(type, random_values(rows * width_ + 1,
+                                    seed)) {  // one element more, so that the memory is never null
     if (lie == Lie::transposed)
       view_ = values_.tensor({columns, rows}).transposed();
     else
@@ -26,7 +27,7 @@ class Matrix {
     if (lie == Lie::slice) view_ = view_.slice(1, before, columns);
   }
   const Tensor& view() const { return view_; }
-  /// What lies beside the columns of the first row of a slice.
+  /// Elements beside the columns of a slice, in its first row.
   std::vector<double> around() const {
     std::vector<double> row = to_double(whole_.slice(0, 0, 1));
     row.erase(row.begin() + before, row.begin() + before + view_.size(1));
@@ -41,7 +42,7 @@ class Matrix {
   Tensor view_, whole_;
 };
 
-/// c = a b + bias or c += a b + bias where this run computes.
+/// c = a b + bias or c += a b + bias, on the host or on a device.
 inline void multiply(const Tensor& c, const Tensor& a, const Tensor& b,
                      const MatmulOptions& options = {}) {
   const auto kernel = [](const Stream& stream, const Tensor& to, const Tensor& left,
@@ -51,7 +52,7 @@ inline void multiply(const Tensor& c, const Tensor& a, const Tensor& b,
   run(+kernel, c, a, b, options.bias, options.accumulate);
 }
 
-/// Of a and b, of c, of the bias.
+/// Types of a and b, of c, and of the bias.
 struct Types {
   DType operands = DType::f32;
   DType c = DType::f32;

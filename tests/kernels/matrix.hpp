@@ -1,5 +1,5 @@
 #pragma once
-// Memory with random contents for the tests of matmul and attention.
+// Random memory for tests.
 #include <cstdint>
 #include <random>
 #include <vector>
@@ -17,7 +17,7 @@ inline std::vector<float> random_values(std::int64_t count, unsigned seed) {
   return values;
 }
 
-/// The elements of a view in row-major order, in double.
+/// Elements of a view in row-major order, as double.
 inline std::vector<double> to_double(const Tensor& view) {
   std::vector<double> out;
   out.reserve(static_cast<std::size_t>(view.elements()));

@@ -1,6 +1,6 @@
 #pragma once
-// Kernels called on the host or, with TRIAX_TEST_SPACE=device in the environment, on a device: the
-// same tests hold both against the same oracles.
+// Runs kernels on the host or, with TRIAX_TEST_SPACE=device, on a device: the same tests hold both
+// against the same oracles.
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
@@ -11,24 +11,24 @@
 
 namespace triax::test {
 
-/// Where this run of the program computes.
+/// Memory space in which this process runs its kernels.
 inline MemorySpace space() {
   const char* wanted = std::getenv("TRIAX_TEST_SPACE");
   return wanted != nullptr && std::string_view(wanted) == "device" ? MemorySpace::device
                                                                    : MemorySpace::host;
 }
 
-/// Whether that is a GPU with a vendor's library, and not the emulator.
+/// Whether the device is a GPU with the vendor's libraries, not the emulator.
 inline bool on_a_gpu() {
   return space() == MemorySpace::device && device_facts().name != "emulated device";
 }
 
-/// Copies of host memory on a device. Views that share memory share it there too.
+/// Device copies of host memory. Views that share memory on the host share it on the device too.
 class Mirror {
  public:
   explicit Mirror(const Stream& stream) : stream_(stream) {}
 
-  /// Says that `view` will be asked for.
+  /// Registers a view that will be asked for.
   void add(const Tensor& view) {
     if (view.data() == nullptr || view.space() == MemorySpace::device) return;
     std::int64_t elements = 1;
@@ -36,7 +36,7 @@ class Mirror {
     if (view.elements() == 0) elements = 0;
     auto* begin = static_cast<unsigned char*>(view.data());
     Run run{begin, begin + elements * static_cast<std::int64_t>(size_of(view.dtype())), {}};
-    // Runs that touch become one.
+    // Ranges that touch become one.
     const auto touching = [&](const Run& other) {
       return other.begin <= run.end && run.begin <= other.end;
     };
@@ -51,7 +51,7 @@ class Mirror {
 
   void upload() {
     for (Run& run : runs_) {
-      // As aligned as on the host, so that aligned and ragged views both occur.
+      // Alignment as on the host, so that aligned and unaligned views both occur.
       run.buffer = Buffer(run.bytes() + 16, MemorySpace::device);
       copy(stream_, on_device(run), on_host(run));
     }
@@ -61,7 +61,7 @@ class Mirror {
     stream_.synchronize();
   }
 
-  /// `view` with its memory on the device.
+  /// `view`, with its memory on the device.
   Tensor view(const Tensor& view) const {
     if (view.data() == nullptr || view.space() == MemorySpace::device) return view;
     const auto* data = static_cast<unsigned char*>(view.data());
@@ -74,7 +74,7 @@ class Mirror {
                   MemorySpace::device)
         .restrided(view.shape(), stride);
   }
-  /// All else is taken as it is.
+  /// Any other argument is passed as it is.
   template <class T>
   const T& view(const T& argument) const {
     return argument;
@@ -106,9 +106,8 @@ class Mirror {
   std::vector<Run> runs_;
 };
 
-/// kernel(stream, arguments...) where this run computes. Tensors lie in host memory: for a device
-/// they are copied there, and back when it is done. An Arena must lie where the kernel runs
-/// (Scratch).
+/// Calls kernel(stream, arguments...). Tensors lie in host memory; for a device they are copied
+/// there and back. An Arena must already lie in the right space (Scratch).
 template <class... Parameters>
 void run(void (*kernel)(const Stream&, Parameters...),
          std::type_identity_t<Parameters>... arguments) {

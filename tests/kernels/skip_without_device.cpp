@@ -1,4 +1,4 @@
-// Where a device is wanted and there is none, every test of the program is skipped, and says so.
+// Skips every test of the program if a device is asked for and there is none.
 #include <gtest/gtest.h>
 
 #include "tests/kernels/run.hpp"

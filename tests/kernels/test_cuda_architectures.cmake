@@ -1,4 +1,4 @@
-# Every toolkit that is supported gets a list that it knows, with code at its end for GPUs that are newer than it.
+# Every supported toolkit gets a list that it knows, ending with code for GPUs newer than the toolkit.
 include(${CMAKE_CURRENT_LIST_DIR}/../../kernels/cuda/architectures.cmake)
 foreach(toolkit 12.0.140 12.4.99 12.7)
   triax_cuda_architectures(${toolkit} found)

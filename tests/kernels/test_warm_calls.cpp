@@ -1,4 +1,4 @@
-// No kernel allocates once it has run: a training step must not depend on the allocator.
+// No kernel allocates once it has run, so that a training step does not depend on the allocator.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -26,7 +26,7 @@ constexpr std::int64_t columns = 32;
 
 class WarmCalls : public testing::TestWithParam<DType> {
  protected:
-  // Allocations of the second call.
+  // Number of allocations of the second call.
   static long warm_allocations(const std::function<void()>& call) {
     call();
     const long before = allocation_count();

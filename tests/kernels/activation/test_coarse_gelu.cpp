@@ -28,7 +28,7 @@ Gelus gelus_of(const std::vector<float>& x) {
   return of;
 }
 
-// Of the value, of the value as a part of what GELU falls short by, and of the slope.
+// Largest errors: of the value, of the value relative to |GELU(-|x|)|, and of the slope.
 struct Errors {
   double value = 0.0, shortfall = 0.0, slope = 0.0;
 };
@@ -40,7 +40,7 @@ Errors errors_between(double from, double to) {
   Errors worst;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double exact = reference::gelu(x[i]);
-    // Of a positive x the sum is rounded to its own bits.
+    // For positive x, the result is rounded to x's own precision.
     const double rounding = x[i] > 0.0F ? 6e-8 * double{x[i]} : 0.0;
     const double error = std::fabs(of.value[i] - exact) - rounding;
     worst.value = std::max(worst.value, error);

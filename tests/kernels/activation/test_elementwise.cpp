@@ -108,7 +108,7 @@ TEST_P(Elementwise, BiasBackwardOfColumnSlice) {
   EXPECT_EQ(dbias, expected);
 }
 
-// Rows in blocks, each in row order in float32: these bits, on any number of threads.
+// Rows are summed in chunks, each in row order in float32: the same bits on any number of threads.
 TEST_P(Elementwise, BiasBackwardAddsRowsInOrder) {
   std::vector<float> sums(static_cast<std::size_t>(row_blocks(rows) * columns), 0.0F);
   const std::vector<float> values = x.floats();
@@ -142,7 +142,7 @@ class Convert : public testing::TestWithParam<std::tuple<DType, DType>> {
   DType to = std::get<1>(GetParam());
 };
 
-// Equal, or both not a number: whose bits need not be the same.
+// Values are equal or both NaN, whose bits may differ.
 void expect_same_numbers(const test::Array& actual, const test::Array& expected) {
   const std::vector<float> values = actual.floats();
   const std::vector<float> wanted = expected.floats();
@@ -154,8 +154,7 @@ void expect_same_numbers(const test::Array& actual, const test::Array& expected)
     }
 }
 
-// Numbers of all kinds, NaN among them: what the vector code makes of them is what the element
-// types make of one.
+// Vector code converts numbers of every kind, NaN included, as the element types convert one.
 TEST_P(Convert, IsTheConversionOfEachElement) {
   constexpr std::uint32_t step = 4099;  // odd, so that all patterns of low bits occur
   std::vector<float> values((std::uint64_t{1} << 32U) / step);

@@ -58,7 +58,7 @@ TEST(Gelu, Tails) {
             Tensor(dy.data(), shape), Tensor(x.data(), shape));
   EXPECT_EQ(y[0], 0.0F);
   EXPECT_EQ(dx[0], 0.0F);
-  // An exponent of -15 rounds at 1e-6, where it is a float.
+  // An exponent of -15 has a rounding error of 1e-6 in float32.
   EXPECT_NEAR(y[2], reference::gelu(-5.0), 3e-6 * std::fabs(reference::gelu(-5.0)))
       << "the lower tail keeps its relative precision";
   EXPECT_EQ(y[3], 0.0F);

@@ -13,15 +13,15 @@ using reference::Values;
 using test::AttentionPass;
 using test::keep_of;
 
-// What the terms of a sum may be off by: tensor cores, and processors with products of pairs of
-// bfloat16, take probabilities and gradients of scores rounded to 16 bits. (lse is a float32, and
-// so is all that it is made of.)
+// Relative error of the terms of a sum: tensor cores, and CPUs with products of bfloat16 pairs,
+// round probabilities and gradients of scores to 16 bits. lse and everything it is computed from
+// are float32.
 double rounding_of_terms(DType dtype) {
   const bool pairs = dtype == DType::bf16 && pair_products_pay();
   return pairs || test::space() == MemorySpace::device ? test::rounding_of(dtype) : 0.0;
 }
 
-// Every element within `tolerance` of the largest, and one rounding to its type.
+// Every element is within `tolerance` times the largest element, plus one rounding to its type.
 void expect_near(const Tensor& actual, const Values& expected, double tolerance, const char* name) {
   const Values got = test::to_double(actual);
   ASSERT_EQ(got.size(), expected.size());
@@ -48,7 +48,7 @@ void expect_like_reference(AttentionPass& run) {
   auto result = reference::attention_forward(n, q, k, v, scale, keep);
   expect_near(run.out, result.out, 1e-6, "out");
   expect_near(run.lse, result.lse, 1e-6, "lse");
-  result.out = test::to_double(run.out);  // rounded, as the backward pass has it
+  result.out = test::to_double(run.out);  // rounded, as the backward pass gets it
   run.backward();
   const auto gradients =
       reference::attention_backward(n, test::to_double(run.dout), result, q, k, v, scale, keep);
@@ -60,7 +60,7 @@ void expect_like_reference(AttentionPass& run) {
 class AttentionOf : public testing::TestWithParam<DType> {};
 INSTANTIATE_TEST_SUITE_P(Types, AttentionOf, test::every_type());
 
-TEST_P(AttentionOf, Lengths) {  // one, around the tile's edges, several tiles
+TEST_P(AttentionOf, Lengths) {  // length 1, lengths around a tile, several tiles
   for (std::int64_t T : {1, 2, 5, 16, 63, 64, 65, 127, 128, 200})
     for (bool fused : {false, true}) {
       AttentionPass run({2, T, 2, 2, 16}, fused, GetParam());
@@ -84,7 +84,7 @@ TEST_P(AttentionOf, GroupedQueryHeads) {
 }
 
 TEST_P(AttentionOf,
-       LargeScores) {  // rows that are nearly one-hot, and products beyond what exp can hold
+       LargeScores) {  // nearly one-hot rows, and products beyond the range of exp
   AttentionPass run({1, 130, 2, 2, 32}, GetParam());
   run.options.scale = 20.0F;
   run.forward();
@@ -122,13 +122,13 @@ TEST_P(AttentionOf, TheSameBitsAgain) {
     run->forward();
     run->backward();
   }
-  first.backward();  // overwrites, and does not add to, what the first call wrote
+  first.backward();  // overwrites what the first call wrote, instead of adding to it
   for (auto view : {&AttentionPass::out, &AttentionPass::lse, &AttentionPass::dq,
                     &AttentionPass::dk, &AttentionPass::dv})
     EXPECT_EQ(test::to_double(first.*view), test::to_double(second.*view));
 }
 
-// What a pass has written.
+// Everything that a pass has written.
 Values written_by(const AttentionPass& pass) {
   Values all;
   for (const Tensor* x : {&pass.out, &pass.dq, &pass.dk, &pass.dv}) {
@@ -138,8 +138,9 @@ Values written_by(const AttentionPass& pass) {
   return all;
 }
 
-// Samples and heads are made together, or slice by slice as a workspace has it: with the bits of
-// each half alone. Long ones where a GPU makes them; the emulator has no time for them.
+// Results of half a batch have the bits of the whole, whether samples and heads run together or
+// slice by slice as the workspace allows. A GPU takes long sequences; the emulator is too slow for
+// them.
 TEST_P(AttentionOf, HalvesOfABatchHaveTheBitsOfTheWhole) {
   const bool gpu = test::on_a_gpu();
   const std::int64_t half = 2;
@@ -167,7 +168,7 @@ TEST_P(AttentionOf, Dropout) {
   expect_like_reference(run);
 }
 
-// Rows of words begin anywhere in a block of the generator.
+// With an odd length, rows begin anywhere in a Philox counter block.
 TEST_P(AttentionOf, DropoutOfOddLengths) {
   for (const std::int64_t head_size : {16, 72}) {
     AttentionPass run({2, 75, 4, 2, head_size}, GetParam());
@@ -183,7 +184,7 @@ TEST_P(AttentionOf, DropoutOfAHeadDoesNotDependOnWhoHasIt) {
   whole.options.total_heads = 4;
   whole.forward();
   const Values expected = test::to_double(whole.out.slice(2, 2, 2));
-  // The two last heads alone, as a second tensor rank has them.
+  // The last two heads alone, as the second tensor-parallel rank has them.
   AttentionPass part({1, 75, 2, 2, 16}, GetParam());
   part.options = whole.options;
   part.options.first_head = 2;
@@ -211,7 +212,7 @@ TEST(Attention, RefusesWhatDoesNotFit) {
   EXPECT_THROW(attention_forward(Stream(), narrow.out, narrow_lse.tensor({1, 4, 8}), narrow.q,
                                  narrow.k, narrow.v, narrow.options, arena),
                Error);
-  run.options.dropout.probability = 0.5F;  // and no total_heads
+  run.options.dropout.probability = 0.5F;  // without total_heads
   EXPECT_THROW(run.forward(), Error);
 }
 

@@ -1,6 +1,5 @@
-// Attention of bfloat16 by each kind of products of pairs that the processor has, whether or not it
-// is the fastest here. What the public functions choose is in
-// test_attention.cpp.
+// Attention in bfloat16 by each kind of pair products that the processor has (AVX512-BF16, AMX),
+// whether or not it is the fastest here. test_attention.cpp tests what the public functions choose.
 #include <omp.h>
 
 #include <optional>
@@ -47,7 +46,7 @@ class PairAttention : public testing::TestWithParam<Isa> {
       ASSERT_NEAR(got[i], expected[i], tolerance * largest) << name << " element " << i;
   }
 
-  // Within a rounding of a term and one of the sum.
+  // Within one rounding of a term and one of the sum.
   static void expect_like_reference(AttentionPass& run) {
     const AttentionSizes& n = run.n;
     SCOPED_TRACE(fmt::format("B {} T {} H {} Hkv {} D {}", n.B, n.T, n.H, n.Hkv, n.D));
@@ -130,7 +129,7 @@ TEST_P(PairAttention, TheSameBitsOnAnyNumberOfThreads) {
   EXPECT_EQ(results[2], results[0]);
 }
 
-// Heads whose elements do not lie in pairs, and odd ones, are for the other way.
+// Odd head sizes cannot be multiplied in pairs and are left to the general code.
 TEST_P(PairAttention, LeavesOddHeads) {
   AttentionPass run({1, 40, 2, 2, 33}, DType::bf16);
   Arena arena;

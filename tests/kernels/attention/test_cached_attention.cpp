@@ -19,7 +19,8 @@ using Sizes = reference::CachedAttentionSizes;
 constexpr double tolerance = 2e-6;
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
-// A call on a cache of rows (keys, values), as the model keeps it, with room behind the positions.
+// One call on a KV cache as the model keeps it: rows of (keys, values), with unused rows behind the
+// last position.
 class CachedPass {
  public:
   CachedPass(const Sizes& sizes, DType dtype)
@@ -72,12 +73,13 @@ void expect_like_reference(const Sizes& n, DType dtype) {
 class CachedAttentionOf : public testing::TestWithParam<DType> {};
 INSTANTIATE_TEST_SUITE_P(Types, CachedAttentionOf, test::every_type());
 
-TEST_P(CachedAttentionOf, Positions) {  // around the edges of blocks, and parts of several blocks
+TEST_P(CachedAttentionOf,
+       Positions) {  // around the edges of tiles, and several ranges of positions
   for (std::int64_t n : {1, 2, 31, 32, 33, 64, 100, 2048, 2049, 2100})
     expect_like_reference({1, 1, n, 2, 2, 8}, GetParam());
 }
 
-// What is enough at the end of a text is enough at each of its tokens.
+// Scratch memory for the last token of a text is enough for each earlier one.
 TEST(CachedAttention, ScratchGrowsWithPositions) {
   const Shape queries{1, 1, 3, 8};
   std::size_t before = 0;
@@ -99,14 +101,14 @@ TEST_P(CachedAttentionOf, GroupedQueryHeads) {
     expect_like_reference({2, 1, 90, H, Hkv, 24}, GetParam());
 }
 
-// Several queries, each with a mask of its own: early ones see nothing of the last parts.
+// Several queries, each with its own mask; early ones see nothing of the last ranges.
 TEST_P(CachedAttentionOf, SeveralQueriesAndSamples) {
   for (const auto& [T, n] : std::vector<std::pair<std::int64_t, std::int64_t>>{
            {2, 2}, {3, 40}, {33, 64}, {65, 65}, {70, 200}})
     expect_like_reference({2, T, n, 4, 2, 16}, GetParam());
 }
 
-// With all positions as queries it is what training has.
+// With all positions as queries, the result is that of training's attention.
 TEST_P(CachedAttentionOf, AgreesWithAttentionOfTheWhole) {
   CachedPass pass({1, 100, 100, 4, 2, 16}, GetParam());
   pass.run();
@@ -136,7 +138,7 @@ TEST_P(CachedAttentionOf, NotANumberIsNotHiddenAndNotSpread) {
   }
 }
 
-TEST_P(CachedAttentionOf, LargeScores) {  // nearly one-hot, beyond what exp can hold
+TEST_P(CachedAttentionOf, LargeScores) {  // nearly one-hot rows, beyond the range of exp
   const Sizes n{1, 1, 300, 1, 1, 4};
   CachedPass pass(n, GetParam());
   with_type(GetParam(), [&]<class T>(Type<T>) {

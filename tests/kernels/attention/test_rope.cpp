@@ -53,7 +53,7 @@ TEST_P(Rope, BackwardUndoesForward) {
   test::Array turned = x;
   test::run(rope_forward, view(turned), table());
   test::run(rope_backward, view(turned), table());
-  // The first rounding, of two numbers, passes through the second rotation.
+  // The rounding of the first rotation, of two numbers, passes through the second one.
   test::expect_close(turned, x.doubles(), tolerance + 2 * test::rounding_of(dtype), "x");
 }
 
@@ -68,7 +68,8 @@ TEST_P(Rope, HeadsInsideWiderRows) {
   EXPECT_EQ(wide, test::spread(x, width, width + 5, 7.0F));
 }
 
-// The last positions by themselves, with the end of the table: as among all of them.
+// The last positions alone, with the end of the table, give the bits that they have among all
+// positions.
 TEST_P(Rope, SliceOfTheTable) {
   test::Array whole = x;
   test::run(rope_forward, view(whole), table());
@@ -100,8 +101,8 @@ TEST(RopeTable, KeepsItsPrecisionAtLargePositions) {
   EXPECT_FLOAT_EQ(values[2 * length - 1], static_cast<float>(std::sin(99999.0)));
 }
 
-// Of Llama 3.2, as Hugging Face's _compute_llama3_parameters gives them in float64: pairs that turn
-// as before, some that turn a little slower, and some a 32nd as fast.
+// Frequencies of Llama 3.2, as Hugging Face's _compute_llama3_parameters computes them in float64:
+// some unchanged, some a little slower, some divided by 32.
 TEST(RopeTable, TurnsSlowPairsSlowerAsLlama3) {
   constexpr RopeFrequencies llama3{500000.0, 32.0, 1.0, 4.0, 8192.0};
   constexpr std::int64_t half = 32;

@@ -8,7 +8,7 @@
 namespace triax {
 namespace {
 
-// The formats by their definition.
+// The formats by definition.
 struct Bfloat16Format {
   using Type = Bf16;
   static constexpr int fraction_bits = 7;
@@ -29,8 +29,8 @@ class Float16 : public testing::Test {
   static constexpr std::uint16_t infinity = Format::largest_exponent << Format::fraction_bits;
   static constexpr std::uint16_t sign = 0x8000;
 
-  // The magnitude of a pattern without sign, in double, where each is exact; the pattern of
-  // infinity counts as the number that would come next.
+  // Magnitude of a pattern without sign, exact in double. Infinity's pattern counts as the next
+  // number.
   static double magnitude(unsigned bits) {
     const int exponent = static_cast<int>(bits >> Format::fraction_bits);
     const int hidden = exponent > 0 ? 1 << Format::fraction_bits : 0;
@@ -63,7 +63,7 @@ TYPED_TEST(Float16, EveryPatternBecomesItsValueAndComesBack) {
   }
 }
 
-// Between all neighbours: the middle goes to the even one, what lies beside it to the nearer one.
+// Between all neighbours: the middle rounds to the even one, values beside it to the nearer one.
 TYPED_TEST(Float16, RoundsToNearestTiesToEven) {
   for (std::uint16_t bits = 0; bits < this->infinity; ++bits) {
     const auto next = static_cast<std::uint16_t>(bits + 1);

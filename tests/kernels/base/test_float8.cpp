@@ -15,7 +15,7 @@ class Float8Test : public testing::TestWithParam<Float8> {
   Float8 name = GetParam();
   Float8Format format = format_of(name);
 
-  // Both ways to the nearest number, and that they agree.
+  // encode() and round_to() both give the nearest number.
   void expect_nearest(float value) const {
     const unsigned expected = reference::fp8_code(name, static_cast<double>(value));
     ASSERT_EQ(encode(format, value), expected) << value;

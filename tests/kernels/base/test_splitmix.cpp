@@ -5,8 +5,8 @@
 namespace triax {
 namespace {
 
-// The generator of Steele, Lea and Flood started from 0: its state grows by the constant that the
-// finaliser adds, so that its outputs are the finaliser at multiples of that.
+// The generator of Steele, Lea and Flood, started from 0. Its state grows by the constant that the
+// finaliser adds, so its outputs are the finaliser's values at multiples of that constant.
 TEST(Splitmix, FirstNumbersOfTheGenerator) {
   constexpr std::uint64_t growth = 0x9e3779b97f4a7c15U;
   EXPECT_EQ(splitmix64(0), 0xe220a8397b1dcdafU);

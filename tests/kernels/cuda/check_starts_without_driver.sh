@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Usage: check_starts_without_driver.sh PROGRAM [ARGUMENT]...
-# Refuses a program that needs the GPU's driver (libcuda) to be loaded: it would not start where there is none. With arguments
-# it is run too.
+# Fails if PROGRAM needs the GPU driver (libcuda) to be loaded, because it would not start on machines without it. With
+# arguments, the program is also run.
 set -euo pipefail
 
 libraries=$(ldd "$1")

@@ -1,10 +1,10 @@
-// As much of the GPU's driver (libcuda.so.1) as cuDNN looks for to make a plan for a device that is
-// not there: its kernels are compiled, and what is compiled loads. Nothing runs.
+// The part of the GPU driver (libcuda.so.1) that cuDNN needs to plan for a device that is not
+// present: compiled kernels load, but nothing runs.
 
 namespace {
 constexpr int success = 0;
 constexpr int no_device = 100;
-int loaded;  // what all that is loaded is known by
+int loaded;  // handle of everything that is loaded
 }  // namespace
 
 #define TRIAX_REFUSED(name) \
@@ -37,7 +37,7 @@ int cuGetErrorString(int error, const char** text) {
   return cuGetErrorName(error, text);
 }
 
-// Wanted by name, not called.
+// cuDNN looks these functions up but does not call them.
 TRIAX_REFUSED(cuCtxGetCurrent)
 TRIAX_REFUSED(cuCtxGetLimit)
 TRIAX_REFUSED(cuCtxPopCurrent)

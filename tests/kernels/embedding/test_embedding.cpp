@@ -27,7 +27,8 @@ class Embedding : public testing::TestWithParam<std::tuple<test::TypePair, Size>
       tokens[r] = static_cast<std::int32_t>(r * r * 7 % static_cast<std::size_t>(size.vocabulary));
     if (tokens.size() > 3) tokens[2] = -1;  // padding
   }
-  // Rows of the vocabulary that shard s holds: the last is short where the shards do not divide it.
+  // Rows of the vocabulary in shard s. The last shard is short if the shards do not divide the
+  // vocabulary.
   std::int64_t first(std::int64_t shard) const {
     return std::min(size.vocabulary, shard * ((size.vocabulary + size.shards - 1) / size.shards));
   }
@@ -87,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(TypesAndSizes, Embedding,
                                                           Size{100, 7, 64, 3}, Size{10, 4, 33, 8},
                                                           Size{9, 3, 1100, 1})));
 
-// Whatever else lies between its rows.
+// The sum of a token does not depend on how the vocabulary is split.
 TEST_P(Embedding, TheSumOfATokenIsThatOfEveryCut) {
   test::Array cut(types.gradients, weight.count(), 9.0F);
   backward(cut, false);
@@ -97,7 +98,7 @@ TEST_P(Embedding, TheSumOfATokenIsThatOfEveryCut) {
   EXPECT_EQ(cut, whole);
 }
 
-// Few tokens of many rows each, which a device sums in segments.
+// Few tokens with many rows each, which a device sums in segments.
 INSTANTIATE_TEST_SUITE_P(ManyRowsOfATokens, Embedding,
                          testing::Combine(test::every_type_pair(),
                                           testing::Values(Size{500, 3, 24, 1}, Size{300, 2, 5, 2},
@@ -107,7 +108,7 @@ INSTANTIATE_TEST_SUITE_P(ManyRowsOfATokens, Embedding,
 
 class EmbeddingSums : public testing::TestWithParam<DType> {};
 
-// Summed in 16 bits, ones would stop to count where the last bit is worth two.
+// A sum in 16 bits would stop growing once its last bit is worth two.
 TEST_P(EmbeddingSums, ManyRowsOfATokenAllCount) {
   constexpr std::int64_t rows = 5000;
   std::vector<std::int32_t> tokens(rows, 0);
@@ -138,7 +139,7 @@ TEST_P(Position, RowsOfSequencesThatStartAnywhere) {
   constexpr std::int64_t columns = 6;
   constexpr std::int64_t length = 4;
   constexpr std::int64_t first_row = 6;
-  constexpr std::int64_t table_rows = length + 1;  // one position more than used
+  constexpr std::int64_t table_rows = length + 1;  // one position more than is used
   const auto [type, gradients] = GetParam();
   test::Array weight = test::Array::random(type, table_rows * columns, 1);
   test::Array y = test::Array::random(type, rows * columns, 2);
@@ -181,8 +182,8 @@ TEST(PositionShapes, RefusesSequencesLongerThanTheTable) {
   EXPECT_THROW(test::run(position_forward, y, Tensor(memory.data(), {3, 4}), 0, 5), Error);
 }
 
-// table[targets[r]] += dy[r] in row order and float32, rounded at the end: what comes out is these
-// bits, on any number of threads. Rows of target -1 go nowhere.
+// table[targets[r]] += dy[r] in row order and float32, rounded at the end: these bits, on any
+// number of threads. Rows with target -1 are skipped.
 class RowOrderOfSums : public testing::TestWithParam<std::tuple<test::TypePair, std::int64_t>> {
  protected:
   using Backward = std::function<void(const Tensor& dweight, const Tensor& dy, bool accumulate)>;
@@ -210,7 +211,7 @@ class RowOrderOfSums : public testing::TestWithParam<std::tuple<test::TypePair, 
       omp_set_num_threads(threads_before);
     }
   }
-  // Of tokens first_token, first_token + 1, ...; others are of another shard.
+  // Tokens first_token, first_token + 1, ...; targets of -1 become tokens of other shards.
   void expect_token_sums(const std::vector<std::int32_t>& targets) {
     constexpr std::int32_t first_token = 50;
     std::vector<std::int32_t> tokens;
@@ -236,7 +237,7 @@ TEST_P(RowOrderOfSums, TokensOfFewRowsAndOfNone) {
   expect_token_sums(targets);
 }
 
-// Cores then share out the columns.
+// Threads then share the columns.
 TEST_P(RowOrderOfSums, ATokenOfMostRows) {
   std::vector<std::int32_t> targets;
   for (std::int32_t r = 0; r < 101; ++r) targets.push_back(r % 5 == 0 ? r % 38 - 1 : 17);

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Usage: check_program.sh PROGRAM
-# Instructions of AVX-512 stand in functions of that kind of code alone, whose names end with .avx512, .avx512_bf16 or
-# .avx512_amx (kernels/isa/join.sh), those of AVX512-BF16 in the latter two, and those of AMX in the last: nothing else of the
-# program can meet one. Prints each other function that has them, and exits 1.
+# Checks that AVX-512 instructions occur only in functions of that ISA level, whose names end with .avx512, .avx512_bf16
+# or .avx512_amx (kernels/isa/join.sh), AVX512-BF16 only in the latter two, and AMX only in the last. Prints every other
+# function that has them, and exits 1.
 set -euo pipefail
 objdump -d --wide "$1" | awk -F '\t' '
   /^[0-9a-f]+ <.*>:$/ {
@@ -15,7 +15,7 @@ objdump -d --wide "$1" | awk -F '\t' '
     tiles = name ~ /avx512_amx$/
     next
   }
-  # The prefix 62 stands before whatever AVX-512 added, but for the instructions on mask registers alone.
+  # The prefix 62 marks all instructions that AVX-512 added, except those on mask registers alone.
   $3 ~ /^(vdpbf16ps|vcvtne2?ps2bf16)/ { ++of_pairs; if (!pairs) { print name ": " $3; bad = 1 } }
   $3 ~ /^(tdp|tile|ldtilecfg|sttilecfg)/ { ++of_tiles; if (!tiles) { print name ": " $3; bad = 1 } }
   $2 ~ /^62 / || $3 ~ /%k[0-7]/ {

@@ -18,7 +18,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// What the kernel says that the program may use: it asked as it started.
+// Whether the operating system permits AMX tiles. The program requested them at start.
 bool leave_for_tiles() {
 #ifdef __x86_64__
   constexpr long permitted_states = 0x1022;  // ARCH_GET_XCOMP_PERM

@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
 # Usage: test_join.sh SOURCE CXX
-# join.sh: kinds of the same sources become functions that call the kind in use, and stay apart from the same
-# templates elsewhere; what cannot be there twice is refused.
+# join.sh turns functions compiled for several ISA levels into one function that calls the level in use. Templates
+# instantiated elsewhere stay apart, and symbols that cannot exist twice are refused.
 set -euo pipefail
 join=$1/kernels/isa/join.sh
 export CXX=$2 NM=nm OBJCOPY=objcopy READELF=readelf SANITIZE=
 . "$(dirname "${BASH_SOURCE[0]}")/../../support/script.sh"
 
-# compile_for KIND NAME TEXT: KIND in the text says which; optimisation would put templates into their callers.
+# compile_for KIND NAME TEXT: compiles TEXT, in which KIND is the ISA level, without optimisation, which would inline
+# templates.
 compile_for() {
   mkdir -p "part_$1.dir"
   "$CXX" -std=c++20 -O0 "-DKIND=\"$1\"" -x c++ -c - -o "part_$1.dir/$2.cpp.o" <<<"$3"
 }
-# compile TEXT [NAME]: as each kind of one file but the last, which may have none.
+# compile TEXT [NAME]: compiles one file for all ISA levels but the last, which may lack it.
 compile() {
   for kind in avx2 avx512 avx512_bf16; do compile_for "$kind" "${2:-file}" "$1"; done
 }
@@ -50,7 +51,7 @@ readonly order=(joined/avx512/file.cpp.o joined/avx512_bf16/file.cpp.o joined/av
 [[ $(./program) == "avx2 main avx512 " ]] || fail "calls went to: $(./program)"
 nm -C joined/avx512/file.cpp.o | grep -q 'own(int) \[clone .avx512\]' || fail "names of functions of a file's own"
 
-# The last kind has one of two files. Calls go from each into the other, whichever kind it has of it.
+# The last level has one of two files. Each file calls into the other, at whatever level the other has.
 compile '#include <cstdio>
 int said(int x) { std::printf(KIND "-rest "); return x; }
 int twice(int);

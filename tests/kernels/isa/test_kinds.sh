@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Usage: test_kinds.sh SOURCE TRIAX MPIEXEC
-# A job trained with each kind of code that this processor can run, on ranks that differ in it, and resumed with
-# another kind: the losses agree. And what a run says of its code.
+# Trains one job at every ISA level that this processor has, on ranks that differ in it, and resumes at another level.
+# The losses agree, and the first line of the log names the level.
 set -euo pipefail
 source=$1 triax=$2 mpiexec=$3
 . "$(dirname "${BASH_SOURCE[0]}")/../../support/script.sh"
@@ -22,7 +22,7 @@ says() {
 losses() {
   sed -n 's/.*"loss":\([^,]*\),"grad_norm":\([^,]*\),.*/\1 \2/p' "$1/metrics.jsonl"
 }
-# agree A B TOLERANCE: losses and gradient norms of all steps.
+# agree A B TOLERANCE: compares losses and gradient norms of all six steps.
 agree() {
   [[ $(losses "$1" | wc -l) -eq 6 && $(losses "$2" | wc -l) -eq 6 ]] || fail "6 steps of $1 and $2"
   paste -d ' ' <(losses "$1") <(losses "$2") | awk -v most="$3" '
@@ -39,7 +39,7 @@ TRIAX_ISA=sse "$triax" --version 2>said || status=$?
 
 train best 6
 for kind in avx2 avx512 avx512_bf16 avx512_amx; do
-  TRIAX_ISA=$kind "$triax" --version >/dev/null 2>&1 || continue  # more than this processor has
+  TRIAX_ISA=$kind "$triax" --version >/dev/null 2>&1 || continue  # this processor lacks that level
   TRIAX_ISA=$kind train "$kind" 6
   agree "$kind" best 1e-5
   TRIAX_ISA=$kind train "$kind-bf16" 6 --set bf16.enabled=true
@@ -49,14 +49,14 @@ says avx2 "code for AVX2$"
 
 says best "; code for "
 
-# Gone on with on a processor with more: steps 3 to 5 of the run.
+# Resumed at the processor's best level: steps 3 to 5 of the run.
 train resumed 6 --set checkpoint.resume=avx2/checkpoints/step-000003.h5
 [[ $(losses resumed | wc -l) -eq 3 ]] || fail "a resumed run has $(losses resumed | wc -l) steps"
 mkdir joined
 grep -h '"loss"' avx2/metrics.jsonl | head -n 3 | cat - resumed/metrics.jsonl >joined/metrics.jsonl
 agree joined best 1e-5
 
-# Ranks that differ compute as the least of them.
+# Ranks that differ all use the lowest level among them.
 if TRIAX_ISA=avx512 "$triax" --version >/dev/null 2>&1; then
   arguments=(train "${job[@]}" --set run.directory=mixed --set run.steps=6)
   "$mpiexec" -n 1 env TRIAX_ISA=avx2 "$triax" "${arguments[@]}" : -n 1 "$triax" "${arguments[@]}" >mixed.log 2>&1 ||

@@ -1,5 +1,5 @@
-// The kinds of code that the program has (kernels/isa/isa.hpp) give the same numbers: sums are
-// made in the same order whatever the width of the vectors.
+// The program's ISA levels (kernels/isa/isa.hpp) give the same bits: sums have the same order
+// whatever the width of vectors.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -23,8 +23,8 @@
 namespace triax {
 namespace {
 
-constexpr std::int64_t rows = 71;      // odd, and no multiple of a block of rows
-constexpr std::int64_t columns = 108;  // no multiple of a vector, of either kind
+constexpr std::int64_t rows = 71;      // odd, and not a multiple of rows_per_block
+constexpr std::int64_t columns = 108;  // not a multiple of any vector's width
 
 using test::Array;
 using Results = std::vector<Array>;
@@ -46,7 +46,7 @@ class KindsOfCode : public testing::TestWithParam<DType> {
     const test::KindOfCode kind(isa);
     return call();
   }
-  // The results of `call` are the same bits with code for AVX2 and AVX-512.
+  // `call` returns the same bits with AVX2 and with AVX-512.
   static void expect_same(const std::function<Results()>& call) {
     const Results narrow = results(Isa::avx2, call), wide = results(Isa::avx512, call);
     ASSERT_EQ(narrow.size(), wide.size());
@@ -105,7 +105,7 @@ TEST_P(KindsOfCode, LossAndGradientNorm) {
   });
 }
 
-// Rows of several runs, each with a last group that is not whole.
+// Rows that span several chunks, each with an incomplete last group of vectors.
 TEST_P(KindsOfCode, LossOfALargeVocabulary) {
   constexpr std::int64_t few = 3, vocabulary = 8192 + 2 * 2048 + 203;
   std::vector<std::int32_t> ids = {5, 9000, vocabulary - 1};

@@ -30,7 +30,7 @@ class CrossEntropy : public testing::TestWithParam<std::tuple<DType, Case>> {
     for (std::int64_t s = 0; s < size.shards; ++s) shards.push_back(shard_of(s));
   }
 
-  // Every shard has `local` columns; those beyond the vocabulary hold NaN, which must not be read.
+  // Every shard has `local` columns. Those beyond the vocabulary hold NaN, which must not be read.
   test::Array shard_of(std::int64_t s) const {
     const std::vector<float> all = logits.floats();
     std::vector<float> out(static_cast<std::size_t>(size.rows * local),
@@ -103,8 +103,8 @@ INSTANTIATE_TEST_SUITE_P(TypesAndShards, CrossEntropy,
                                                           Case{6, 7, 3}, Case{3, 4, 3},
                                                           Case{3, 5003, 1}, Case{3, 5003, 3})));
 
-// Rows of `stored` logits, those behind the vocabulary NaN: a warp's, some ragged, and rows that a
-// GPU's shared memory holds in part.
+// Rows of `stored` logits, with NaN behind the vocabulary: rows of one warp, ragged rows, and rows
+// that a GPU's shared memory holds in part.
 struct Whole {
   std::int64_t rows, vocabulary, stored;
 };

@@ -1,5 +1,4 @@
-// Rows of logits that leave the usual range, in every type: of 16 bits they take another way than
-// of float32.
+// Rows of logits outside the usual range, in every type: 16-bit types use other code than float32.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -21,7 +20,7 @@ class CrossEntropyEdges : public testing::TestWithParam<DType> {
     float largest, sum, loss, loss_in_one_pass;
     std::vector<float> gradient, gradient_in_one_pass;
   };
-  // Of one row, by both ways.
+  // Results of one row, by two passes and by one.
   Results results(const std::vector<float>& logits, std::int32_t label) const {
     const auto columns = static_cast<std::int64_t>(logits.size());
     test::Array first(GetParam(), logits), second(GetParam(), logits);
@@ -40,14 +39,14 @@ class CrossEntropyEdges : public testing::TestWithParam<DType> {
 
 TEST_P(CrossEntropyEdges, LargeLogitsDoNotOverflow) {
   const Results of = results({1000.0F, 999.0F, -1000.0F}, 1);
-  const double spread = 1000.0F - of.largest + 1.0;  // what rounding leaves of 1
+  const double spread = 1000.0F - of.largest + 1.0;  // 1, as far as rounding to the type leaves it
   EXPECT_EQ(of.largest, 1000.0F);
-  if (GetParam() == DType::bf16) return;  // which has no 999
+  if (GetParam() == DType::bf16) return;  // bf16 cannot represent 999
   EXPECT_NEAR(of.loss, spread + std::log1p(std::exp(-1.0)), 1e-5);
   EXPECT_NEAR(of.loss_in_one_pass, of.loss, 1e-6);
 }
 
-// Exactly, however large: the exponent of the largest is 0.
+// A sure logit has no loss, exactly, however large it is: the largest logit's exponent is 0.
 TEST_P(CrossEntropyEdges, ASureLogitHasNoLoss) {
   std::vector<float> values = {90.0F, 1000.0F, 30000.0F, 60000.0F};
   if (GetParam() != DType::f16) values.push_back(3e38F);
@@ -63,8 +62,8 @@ TEST_P(CrossEntropyEdges, ASureLogitHasNoLoss) {
   }
 }
 
-// Exponentials are relative to the largest of the first 2048 logits: they are coarse in 16 bits,
-// but no loss is below zero.
+// Exponentials are relative to the largest of the first 2048 logits. They are coarse in 16 bits,
+// but no loss is negative.
 TEST_P(CrossEntropyEdges, NoLossIsNegative) {
   for (float value = 30.0F; value < 60.0F; value += 0.25F) {
     std::vector<float> row(3000, 0.0F);
@@ -76,7 +75,7 @@ TEST_P(CrossEntropyEdges, NoLossIsNegative) {
   }
 }
 
-// Rows that end within a vector, of whatever logits: lanes without an element count for nothing.
+// Rows that end within a vector: lanes without an element count for nothing, whatever the logits.
 TEST_P(CrossEntropyEdges, LowRowsOfAnyLength) {
   for (const std::int64_t columns : {1, 17, 100, 2047, 8193, 50257})
     for (float low = -400.0F; low < 120.0F; low += columns < 8000 ? 0.25F : 44.5F) {

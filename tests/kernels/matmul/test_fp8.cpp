@@ -19,8 +19,8 @@ constexpr DType f32 = DType::f32;
 constexpr DType bf16 = DType::bf16;
 constexpr double tolerance = 2e-6;  // of float32 sums
 
-// Of products: a GPU's tensor cores add up codes with about 14 bits (measured on an H100: errors of
-// up to 5e-5 of the root mean square; DeepSeek-V3, section 3.3.2, has the reason).
+// Tolerance of products. A GPU's tensor cores add fp8 products with about 14 bits (measured on an
+// H100: errors of up to 5e-5 of the root mean square; DeepSeek-V3, section 3.3.2, explains it).
 double product_tolerance() {
   return test::on_a_gpu() ? 0x1p-13 : tolerance;
 }
@@ -43,7 +43,7 @@ class Fp8Quantise : public testing::TestWithParam<std::tuple<DType, Float8, Matr
   Float8 format = std::get<1>(GetParam());
   Matrix size = std::get<2>(GetParam());
   Shape shape = {size.rows, size.columns};
-  // Of every size that the format tells apart, and smaller.
+  // Values of every magnitude that the format distinguishes, and smaller ones.
   test::Array x = spread_out();
   test::Array scales = test::Array(f32, 2);
   std::vector<std::uint8_t> codes =
@@ -93,8 +93,8 @@ INSTANTIATE_TEST_SUITE_P(TypesAndSizes, Fp8Quantise,
                                                           Matrix{16, 16}, Matrix{80, 64},
                                                           Matrix{17, 130}, Matrix{144, 208})));
 
-// All that the format tells apart, both zeros, and what lies between: here and on a GPU, which may
-// have a conversion of its own. The largest number makes the scale 1.
+// All numbers of the format, both zeros, and values in between, on the host and on a GPU, which may
+// have its own conversion. The largest number makes the scale 1.
 TEST(Fp8, CodesOfEveryBfloat16InTheFormatsRange) {
   for (const Float8 format : {Float8::e4m3, Float8::e5m2}) {
     std::vector<float> values;
@@ -132,11 +132,11 @@ TEST(Fp8, ZerosStayAndWhatIsNotFiniteTakesAll) {
   }
 }
 
-// What makes the scale of each part of a matrix its own affair.
+// Regions of a matrix can be quantised apart, because scales are powers of two.
 TEST(Fp8, PartsQuantisedApartAreThePartsOfTheWhole) {
   const test::Array x = test::Array::random(bf16, 4096, 3);
   std::vector<float> values = x.floats();
-  for (float& value : values) value += value < 0.0F ? -0.05F : 0.05F;  // none is very small
+  for (float& value : values) value += value < 0.0F ? -0.05F : 0.05F;  // no value is very small
   for (std::size_t i = 2048; i < 4096; ++i) values[i] *= 8.0F;
   test::Array whole(bf16, values), together(bf16, 4096), apart(bf16, 4096), scales(f32, 2);
   const auto quantise = [&](test::Array& to, std::int64_t begin, std::int64_t count) {
@@ -157,7 +157,7 @@ void PrintTo(const Product& p, std::ostream* out) {
   *out << p.m << " x " << p.n << " x " << p.k << (p.a_transposed ? " a^T" : "")
        << (p.b_transposed ? " b^T" : "");
 }
-// Those that the BLAS takes as codes, has no algorithm for, and does not take.
+// Sizes that cuBLASLt takes in fp8, that it has no algorithm for, and that it does not take.
 std::vector<Product> products() {
   std::vector<Product> all;
   for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{
@@ -176,7 +176,7 @@ class Fp8Matmul : public testing::TestWithParam<std::tuple<DType, Product>> {
   test::Array a = test::Array::random(type, p.m* p.k, 1);
   test::Array b = test::Array::random(type, p.k* p.n, 2, 0.02F);
   test::Array bias = test::Array::random(type, p.n, 3);
-  // Made also where the test is skipped, for there is no device.
+  // Constructed even if the test is skipped without a device.
   test::Scratch scratch{
       fp8_matmul_scratch_bytes(p.m, p.n, p.k, type) + bias_backward_scratch_bytes(p.k, p.n),
       device_count() == 0 ? MemorySpace::host : test::space()};
@@ -253,7 +253,7 @@ void backward_weight(const Stream& stream, const Tensor& c, const Tensor& a, con
 }
 
 TEST_P(Fp8Matmul, OntoAGradientInFloat32) {
-  const bool with_sums = !p.b_transposed;  // dy lies by rows
+  const bool with_sums = !p.b_transposed;  // dy is row-major
   test::Array c = test::Array::random(f32, p.m * p.n, 8);
   test::Array sums = test::Array::random(f32, p.n, 9);
   std::vector<double> expected = product({Float8::e4m3, Float8::e5m2});

@@ -22,16 +22,16 @@ struct Case {
   bool accumulate, bias;
 };
 
-// What is rounded to the type of c: the result, and by cuBLASLt what it adds up one after the
-// other: the product, the bias, c of before.
+// Magnitude of everything rounded to c's type: the result, and on a GPU the intermediate sums that
+// cuBLASLt rounds (product, bias, previous c).
 double rounded(double product, double start, double added) {
   const double result = std::fabs(product + start + added);
   if (!test::on_a_gpu()) return result;
   return result + std::fabs(product) + std::fabs(product + start) + std::fabs(product + added);
 }
 
-// Each element within 1e-6 of the sum of the magnitudes of its terms, which is the rounding errors
-// of float32 and nothing else, and the roundings to the type of c.
+// Expects each element within 1e-6 of the sum of its terms' magnitudes, which covers float32
+// rounding and nothing else, plus the roundings to c's type.
 void expect_like_reference(const Case& test, const Types& types = {}) {
   SCOPED_TRACE(fmt::format("m {} n {} k {} a {} b {} c {} accumulate {} bias {} of {} {} {}",
                            test.m, test.n, test.k, int(test.a), int(test.b), int(test.c),
@@ -113,7 +113,7 @@ TEST(Matmul, MoreThanABlockWhereTypesAreWidened) {
   }
 }
 
-// Longer than a block in each direction, and not by whole blocks.
+// Larger than a tile in each dimension, and not a multiple of it.
 TEST(Matmul, MoreThanABlock) {
   for (const Types& types : all_types)
     for (const bool more : {false, true}) {
@@ -144,7 +144,7 @@ TEST(Matmul, NoRowsNoColumnsOrNothingToSum) {
       }
 }
 
-TEST(Matmul, OneColumnOfAMatrix) {  // a view of stride (ld, ld): one row of its transpose
+TEST(Matmul, OneColumnOfAMatrix) {  // stride (ld, ld): one row of the transpose
   for (DType type : {f32, bf16, f16}) {
     const Matrix wide(9, 6, Lie::plain, 1, type);
     const Matrix b(9, 4, Lie::plain, 2, type);

@@ -1,4 +1,5 @@
-// Calls of matmul: who multiplies, the same bits each time, no memory, and what is refused.
+// Calls of matmul: which library multiplies, the same bits on each call, no allocations, refused
+// operands.
 #include <gtest/gtest.h>
 #include <omp.h>
 
@@ -11,7 +12,7 @@
 namespace triax::test {
 namespace {
 
-// What the order of the sums depends on is the same wherever the product runs.
+// The depth of tiles, which decides the order of sums, does not depend on threads.
 TEST(Matmul, TheDepthOfBlocksDoesNotDependOnThreads) {
   for (const Types& types : all_types)
     for (const Lie lie : {Lie::plain, Lie::transposed}) {
@@ -45,7 +46,7 @@ TEST(Matmul, TheSameBitsOnAnyNumberOfThreads) {
   omp_set_num_threads(before);
 }
 
-// A cached primitive, and memory kept for blocks, must not remember what they last saw.
+// A cached primitive, or memory kept for tiles, must not remember the previous operands.
 TEST(Matmul, TheSameCallWithOtherMemory) {
   for (DType type : {f32, bf16, f16})
     for (unsigned seed : {1U, 2U}) {
@@ -70,7 +71,7 @@ TEST(Matmul, TheSameBitsAgain) {
   }
 }
 
-// oneDNN itself takes a few small blocks at each call; nothing of ours is added.
+// oneDNN itself allocates a few small objects per call. Our code allocates none.
 TEST(Matmul, WarmCallsAllocateNothingOfOurs) {
   constexpr long of_onednn = 10;
   for (const Types& types : all_types) {
@@ -86,8 +87,8 @@ TEST(Matmul, WarmCallsAllocateNothingOfOurs) {
   }
 }
 
-// That the tests run both ways: ctest runs them again with TRIAX_ISA=avx2 and avx512, which hold
-// oneDNN to that too.
+// Tests cover both ways: ctest repeats them with TRIAX_ISA=avx2 and avx512, which limits oneDNN
+// too.
 TEST(Matmul, WhoMultipliesBfloat16) {
   const Matrix a(4, 5, Lie::plain, 1, bf16);
   const Matrix b(5, 3, Lie::plain, 2, bf16);

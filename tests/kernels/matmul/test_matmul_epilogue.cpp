@@ -1,4 +1,4 @@
-// What goes with a product: GELU, its gradient and the gradient of a bias.
+// Epilogues of a product: GELU, its gradient, and the gradient of a bias.
 #include <gtest/gtest.h>
 
 #include "kernels/activation/elementwise.hpp"
@@ -22,12 +22,13 @@ struct Size {
 void PrintTo(const Size& size, std::ostream* out) {
   *out << size.m << " x " << size.n << " x " << size.k;
 }
-// With rows whose bytes a BLAS takes and does not take, and with and without an algorithm of the
-// emulated one.
+// Rows with strides that a BLAS takes or does not take, and products for which the emulated BLAS
+// has or lacks an algorithm.
 constexpr Size sizes[] = {{1, 1, 1},   {3, 8, 4},    {5, 16, 9},    {7, 24, 10},
                           {17, 12, 5}, {64, 40, 33}, {130, 72, 50}, {33, 8, 64}};
 
-// Within `tolerance` and `roundings` roundings to `type`, of elements or their neighbours.
+// Expects elements within `tolerance` and `roundings` roundings to the type, relative to the
+// element or its neighbours.
 void expect_rounded(const test::Array& actual, const std::vector<double>& expected, int roundings,
                     const char* name) {
   const double off = test::with_coarse_math(actual.dtype(), tolerance) +
@@ -91,7 +92,7 @@ void with_gelu_gradient(const Stream& stream, const Tensor& c, const Tensor& a, 
   matmul(stream, c, a, b, {.gelu_gradient = {input, output}});
 }
 
-// Where a layer keeps GELU's output, its gradient makes none.
+// If a layer keeps GELU's output, its gradient does not recompute it.
 TEST_P(MatmulGelu, GradientWithoutTheOutput) {
   test::Array input = test::Array::random(type, size.m * size.n, 5);
   test::Array without(type, size.m * size.n);
@@ -122,7 +123,7 @@ void with_bias_gradient(const Stream& stream, const Tensor& c, const Tensor& a, 
                             &scratch}});
 }
 
-// A weight's gradient and its bias's: dw = x^T dy or dy^T x, of K rows.
+// Gradients of a weight and its bias: dw = x^T dy or dy^T x, summed over K rows.
 TEST_P(MatmulBiasGradient, IsTheColumnSumsOfAnOperand) {
   const auto [types, size, of_a] = GetParam();
   const auto [m, n, k] = size;

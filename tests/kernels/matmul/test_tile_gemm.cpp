@@ -13,7 +13,7 @@ namespace {
 
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
-// a (m, k) with its zeros as `triangle` says, stored by rows or by columns.
+// a (m, k) with the zeros of `triangle`, stored by rows or by columns.
 std::vector<float> left_side(std::int64_t m, std::int64_t k, bool transposed, Triangle triangle) {
   std::vector<float> a = test::random_values(m * k, 1);
   for (std::int64_t i = 0; i < m; ++i)
@@ -58,7 +58,7 @@ void expect_like_reference(std::int64_t m, std::int64_t n, std::int64_t k, bool 
     }
 }
 
-TEST(TileGemm, EveryBlockOfTheEdges) {  // rows and vectors around the register block
+TEST(TileGemm, EveryBlockOfTheEdges) {  // sizes around the tile and the vector
   for (std::int64_t m = 1; m <= 13; ++m)
     for (std::int64_t n : {1, 8, 15, 16, 17, 40, 64, 65, 100})
       for (bool transposed : {false, true})

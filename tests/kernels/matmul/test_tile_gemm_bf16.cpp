@@ -59,7 +59,7 @@ TEST_F(PairProducts, RoundNeighboursAlongRowsAndColumns) {
   }
 }
 
-// k: elements, even. Beyond the triangle a is zero.
+// k: an even number of elements. Beyond the triangle, a is zero.
 void expect_like_reference(std::int64_t m, std::int64_t n, std::int64_t k, bool transposed,
                            bool accumulate, Triangle triangle) {
   SCOPED_TRACE(fmt::format("m {} n {} k {} transposed {} accumulate {} triangle {}", m, n, k,

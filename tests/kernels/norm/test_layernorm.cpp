@@ -39,7 +39,7 @@ class LayerNorm : public testing::TestWithParam<std::tuple<test::TypePair, Size>
     return reference::layernorm_backward(dy.doubles(), x.doubles(), weight.doubles(), epsilon);
   }
 
-  // Normal numbers with a mean to take off.
+  // Normally distributed numbers with a mean that is not zero.
   test::Array shifted() const {
     std::vector<float> values = test::random_values(rows * columns, 1);
     for (float& value : values) value = 3.0F * value + 0.5F;
@@ -53,7 +53,7 @@ class LayerNorm : public testing::TestWithParam<std::tuple<test::TypePair, Size>
   test::Array dy = random(rows * columns, 2);
   test::Array weight = random(columns, 3);
   test::Array bias = random(columns, 4);
-  test::Array dx = random(rows * columns, 5);  // what was there must not show
+  test::Array dx = random(rows * columns, 5);  // previous contents must not show
   test::Array dweight = random_gradient(6);
   test::Array dbias = random_gradient(7);
 };
@@ -184,7 +184,7 @@ TEST(LayerNormReference, GradientsAreThoseOfTheForwardPass) {
                         "dbias");
 }
 
-// Rows may go side by side: that changes no bit of either.
+// Rows may be computed side by side; the bits of each stay the same.
 TEST(LayerNorm, RowsTogetherAreRowsAlone) {
   constexpr std::int64_t rows = 7;
   for (const DType type : {DType::f32, DType::bf16, DType::f16})
@@ -215,9 +215,9 @@ TEST(LayerNorm, RowsTogetherAreRowsAlone) {
     }
 }
 
-// Rows that lie far from zero, whose first elements (from which deviations are taken) say little
-// about the others, that only rise, or that are one number. The last one is for the host: on a
-// device the whole mean is subtracted, whose rounding is many standard deviations there.
+// Rows far from zero, rows whose first elements (from which deviations are taken) are outliers,
+// rising rows, and on the host a constant row: a device subtracts the whole mean, whose rounding
+// error would be many standard deviations there.
 std::vector<std::vector<float>> awkward_rows(std::int64_t columns) {
   std::vector<float> far = test::random_values(columns, 1);
   for (float& value : far) value += 4096.0F;
@@ -237,7 +237,8 @@ double largest_difference(const test::Array& found, const std::vector<double>& e
   return worst;
 }
 
-// Of a row whose squares are infinite: the bias alone would train on as if nothing had happened.
+// A row whose squares overflow gives NaN. With zeros, the bias alone would let training continue
+// unnoticed.
 TEST(LayerNorm, OfARowThatOverflowsIsNotANumber) {
   constexpr std::int64_t columns = 100;
   for (const DType type : {DType::f32, DType::bf16}) {

@@ -40,7 +40,7 @@ class RmsNorm : public testing::TestWithParam<std::tuple<test::TypePair, Size>> 
   test::Array x = random(rows * columns, 1);
   test::Array dy = random(rows * columns, 2);
   test::Array weight = random(columns, 3);
-  test::Array dx = random(rows * columns, 5);  // what was there must not show
+  test::Array dx = random(rows * columns, 5);  // previous contents must not show
   test::Array dweight = test::Array::random(types.gradients, columns, 6);
 };
 
@@ -52,7 +52,7 @@ TEST_P(RmsNorm, ForwardAgreesWithReference) {
   EXPECT_EQ(x, dx) << "in place";
 }
 
-// Zeros would train on as if nothing had happened.
+// A row whose squares overflow gives NaN. Zeros would let training continue unnoticed.
 TEST(RmsNormAlone, OfARowThatOverflowsIsNotANumber) {
   constexpr std::int64_t columns = 100;
   for (const DType type : {DType::f32, DType::bf16}) {

@@ -28,7 +28,7 @@ struct State {
   std::vector<float> parameter, m, v;
 };
 
-// The types of gradient and weights; weights in float32 are the parameter itself.
+// Types of gradient and weights. Float32 weights are the parameter itself.
 class AdamW : public testing::TestWithParam<std::tuple<DType, DType, std::int64_t>> {};
 
 TEST_P(AdamW, FiveStepsAgreeWithReference) {

@@ -29,14 +29,14 @@ class Rounding : public testing::TestWithParam<DType> {
   float nearest(float value) const { return test::Array(type, 1, value).floats().front(); }
 };
 
-// Numbers of every size that half precision has, below its least normal one too.
+// Numbers of every magnitude of half precision, subnormal ones included.
 TEST_P(Rounding, AgreesWithReference) {
   const std::vector<float> values = test::random_values(4000, 3);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const float value = std::ldexp(values[i], -static_cast<int>(i % 30));
     const std::uint32_t word = word_of(7, static_cast<std::int64_t>(i));
     const float result = rounded(value, word);
-    // Subnormal halves: one bit of the sum of value and word is rounded away at times.
+    // For subnormal halves, one bit of the sum of value and word is sometimes rounded away.
     const bool exact = type == DType::bf16 || std::fabs(value) >= 0x1p-14F;
     if (exact) {
       ASSERT_EQ(result, reference::rounded_stochastically(type, value, word)) << value;
@@ -81,7 +81,7 @@ struct Weights {
         zero(static_cast<std::size_t>(n)),
         gradient(type, n),
         weights(type, n) {}
-  // A step that moves nothing: the weights are the parameter, rounded.
+  // A step with learning rate 0: the weights become the parameter, rounded.
   void round(std::int64_t begin, std::int64_t count, const ElementNumbers& numbers) {
     const auto part = [&](std::vector<float>& of) { return Tensor(of.data() + begin, {count}); };
     AdamWOptions options{.learning_rate = 0.0};
@@ -95,8 +95,8 @@ struct Weights {
   test::Array gradient, weights;
 };
 
-// A matrix of 37 columns with two tensors beside each other, a third below, and room that no tensor
-// has.
+// A matrix of 37 columns: two tensors side by side, a third below them, and elements that belong to
+// no tensor.
 constexpr std::int64_t columns = 37, rows = 300;
 ElementNumbers three_tensors() {
   ElementNumbers numbers;
@@ -133,7 +133,7 @@ TEST_P(Rounding, WeightsAreRoundedByTheNumbersOfTheirElements) {
   EXPECT_GT(up, rows * columns / 8) << "others than to nearest";
 }
 
-// However a range is cut, and wherever it begins.
+// Results do not depend on how a range is split or where it begins.
 TEST_P(Rounding, CutsDoNotShow) {
   Weights all(type, rows * columns), parts(type, rows * columns);
   ElementNumbers numbers = three_tensors();

@@ -45,7 +45,7 @@ TEST_P(DropoutTypes, AgreesWithReferenceFromAnyIndexOn) {
     }
 }
 
-// Whatever it was, and without a sign.
+// Dropped elements become +0, whatever they were.
 TEST_P(DropoutTypes, WhatIsDroppedIsZero) {
   constexpr float infinite = std::numeric_limits<float>::infinity();
   for (const float value : {-1.0F, infinite, std::numeric_limits<float>::quiet_NaN()}) {
@@ -69,14 +69,14 @@ TEST_P(DropoutTypes, ZeroProbabilityIsTheIdentity) {
 
 INSTANTIATE_TEST_SUITE_P(Types, DropoutTypes, test::every_type());
 
-// The stream's first words: lower halves before upper ones.
+// The stream's first words, lower halves before upper ones.
 TEST(DropoutMask, HalvesInOrder) {
   const std::array<std::uint32_t, 4> words = philox(5, 0);
   std::vector<float> x(8, 1.0F);
   for (std::uint64_t i = 0; i < x.size(); ++i) {
     const std::uint32_t half = words[i / 2] / (i % 2 == 0 ? 1U : 65536U) % 65536U;
     EXPECT_EQ(half_of(words[i / 2], i), half);
-    // Kept by the probability that it is the least for, and dropped by the next.
+    // A half word is kept by the probability equal to it, and dropped by the next larger one.
     ASSERT_TRUE(half > 0 && half < 65535) << "these words have none such";
     const float probability = static_cast<float>(half) * 0x1p-16F;
     EXPECT_GT(dropped(x, {probability, 5}, 0)[i], 0.0F) << i;
@@ -99,7 +99,7 @@ TEST(DropoutMask, ProbabilitiesAreRoundedButNotToNoneOrAll) {
   EXPECT_EQ(dropout_mask(0x1.fffffep-1F).factor, 65536.0F);
 }
 
-// Of n elements, within five standard deviations of the rounded probability.
+// Share of dropped elements, within five standard deviations of the rounded probability.
 TEST(Dropout, DropsTheShareAsked) {
   constexpr std::int64_t n = 1 << 20;
   std::vector<float> x(n, 1.0F);

@@ -11,8 +11,7 @@
 namespace triax {
 namespace {
 
-// How many numbers of so many pairs of words are not the same floats as box_muller's; all are
-// close.
+// Number of results that are not the same float as box_muller's. All of them must be close.
 int differing(const std::vector<std::uint32_t>& words) {
   int count = 0;
   for (std::size_t i = 0; i + vector_floats <= words.size(); i += vector_floats) {
@@ -39,7 +38,7 @@ TEST(NormalVectors, AreTheFloatsOfBoxMuller) {
   EXPECT_LE(differing(words), 2);
 }
 
-// The least and the largest radius, and both sides of every turn of a quarter and between two.
+// The smallest and largest radius, and angles on both sides of every quarter and eighth turn.
 TEST(NormalVectors, AtTheEdges) {
   std::vector<std::uint32_t> words;
   for (const std::uint32_t radius :

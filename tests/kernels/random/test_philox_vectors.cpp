@@ -12,7 +12,7 @@ TEST(PhiloxVectors, WhereAtLeast) {
   FloatVector v;
   for (int lane = 0; lane < vector_floats; ++lane) v[lane] = -1.0F - static_cast<float>(lane);
   for (const unsigned least : {0U, 1U, 0x7fffU, 0x8000U, 0xffffU}) {
-    for (unsigned i = 0; i <= vector_floats; ++i)  // those around it, and around the largest
+    for (unsigned i = 0; i <= vector_floats; ++i)  // numbers around `least` and around the largest
       numbers[i] = static_cast<std::uint16_t>(i % 2 == 0 ? least + i / 2 - 2 : i - 4);
     const FloatVector found = where_at_least(numbers + 1, static_cast<std::uint16_t>(least), v);
     for (int lane = 0; lane < vector_floats; ++lane) {
@@ -22,8 +22,7 @@ TEST(PhiloxVectors, WhereAtLeast) {
   }
 }
 
-// Words of whole and of cut groups of counter blocks, those of philox.hpp; as halves the same
-// memory.
+// Words and half words of complete and incomplete groups of counter blocks are those of philox.hpp.
 template <int chains>
 void expect_stream(std::int64_t first, std::int64_t count) {
   constexpr std::uint64_t key = 0x123456789abcdef0;

@@ -10,7 +10,7 @@ using reference::Values;
 using test::AttentionPass;
 using test::keep_of;
 
-// The oracle's gradients against central differences of its forward pass.
+// The oracle's gradients agree with central differences of its forward pass.
 TEST(ReferenceAttention, FiniteDifferences) {
   const AttentionSizes n{1, 5, 2, 1, 3};
   AttentionOptions options;

@@ -53,7 +53,7 @@ TEST(CoarseMath, Sigmoids) {
         });
     for (std::size_t i = 0; i < x.size(); ++i) {
       ASSERT_NEAR(y[i] * (1.0 + std::exp(-double{x[i]})), 1.0, 6e-5) << "at " << x[i];
-      // 1 + 2^t is a float: to 6e-8 of 1, and of itself where it is larger.
+      // 1 + 2^t is a float: exact to 6e-8 of 1, or of itself if it is larger.
       const double expected = 1.0 / (1.0 + std::exp(double{x[i]}));
       ASSERT_NEAR(rest[i], expected, 6e-5 * expected + 1.3e-7) << "at " << x[i];
     }

@@ -1,4 +1,5 @@
-// Large results are written past the caches: the same bits as those of parts that are not.
+// Results of 16 MiB and more, which are written past the caches, have the same bits as smaller
+// ones.
 #include "kernels/simd/past_caches.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +21,7 @@ namespace {
 constexpr std::int64_t columns = 64;
 constexpr std::int64_t parts = 2;
 
-// Rows of `columns` numbers that are just large enough in the type.
+// Rows of `columns` numbers, just large enough in the type.
 class PastCaches : public testing::TestWithParam<DType> {
  protected:
   DType dtype = GetParam();
@@ -35,7 +36,8 @@ class PastCaches : public testing::TestWithParam<DType> {
 
   Tensor matrix(test::Array& array) const { return array.tensor({rows, columns}); }
 
-  // kernel(y, first row, rows of y) makes the same of all rows at once and of parts.
+  // Expects kernel(y, first row, rows of y) to give the same for all rows at once as for slices of
+  // them.
   void expect_same(const std::function<void(const Tensor&, std::int64_t, std::int64_t)>& kernel) {
     ASSERT_TRUE(past_caches(whole, {}));
     kernel(whole, 0, rows);

@@ -74,7 +74,7 @@ TEST(Simd, Transpose) {
       EXPECT_EQ(rows[r][c], static_cast<float>(c * vector_floats + r));
 }
 
-// The 16-bit numbers of the vectors are those of the scalar conversions.
+// Vectors convert to and from 16 bits as the scalar conversions do.
 template <class T>
 class SimdConversion : public testing::Test {};
 using SixteenBits = testing::Types<Bf16, F16>;

@@ -27,8 +27,8 @@ TEST(VectorGroup, ArithmeticIsThatOfEachPart) {
   EXPECT_EQ(parts(magnitude_within(5.5F, b - 12.0F)), (std::vector<float>{5.5F, 5, 3}));
 }
 
-// Every element once and in order, in place, whatever the length; groups may not see what an
-// earlier one wrote.
+// Staged loops visit every element once and in order, in place, for any length. A group must not
+// see what an earlier one wrote.
 TEST(VectorGroup, StagedLoopsDoAllElementsInPlace) {
   for (std::int64_t n = 0; n < 9 * vector_floats; n += 3) {
     std::vector<float> x(static_cast<std::size_t>(n + 2), 0.0F), expected(x);

@@ -38,7 +38,7 @@ TEST(VectorLoop, LanesWithoutElementsAreWhatIsAsked) {
   EXPECT_EQ(lanes.only(FloatVector{} + 2.0F, 3.0F)[vector_floats - 1], 3.0F);
 }
 
-// The order of sums, in plain loops: terms are dealt out to the lanes in turn.
+// The order of sums as plain loops: terms are dealt out to the lanes in turn.
 template <class Term>
 float lane_sum(std::int64_t n, const Term& term, std::size_t count = 64) {
   std::vector<float> lanes(count, 0.0F);
@@ -57,8 +57,8 @@ TEST(VectorLoop, LongSumsKeepTheirPrecision) {
   EXPECT_LT(std::fabs(sum - exact), 0.1 * std::fabs(chain - exact));
 }
 
-// (1 + 2^-12)^2 is 1 + 2^-11 + 2^-24, of which a product that is rounded loses the end, in every
-// lane alike. What lies beyond the end counts for nothing, whatever it is.
+// (1 + 2^-12)^2 is 1 + 2^-11 + 2^-24. A product rounded before the sum loses the last term, in
+// every lane alike. Values beyond the end count for nothing.
 TEST(VectorLoop, ProductsAreRoundedWithTheSum) {
   for (const std::int64_t n : {1, 7, 8, 12, 16, 33, 63, 64}) {
     std::vector<float> x(static_cast<std::size_t>(n), 1.0F + 0x1p-12F);
@@ -73,7 +73,7 @@ TEST(VectorLoop, ProductsAreRoundedWithTheSum) {
   }
 }
 
-// Terms that are not zero where there is no element must not show.
+// Terms that are not zero beyond the last element must not show.
 TEST(VectorLoop, SumsHaveTheBitsOfLaneSums) {
   for (const std::int64_t n : lengths) {
     std::vector<float> x(static_cast<std::size_t>(n));

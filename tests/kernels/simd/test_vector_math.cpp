@@ -9,7 +9,7 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-// Every `step`-th float of both signs; the step is odd, so that all patterns of low bits occur.
+// Every `step`-th float of both signs. The step is odd, so that all patterns of low bits occur.
 template <class Check>
 void for_floats(Check check) {
   constexpr std::uint64_t step = 4099;

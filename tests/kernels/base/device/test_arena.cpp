@@ -10,7 +10,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
 
-// What a layer might take; returns the last view.
+// Takes memory as a layer might; returns the last view.
 Tensor carve(Arena& arena) {
   arena.take("hidden", DType::f32, {3, 5});
   const ArenaScope scope(arena);
@@ -65,7 +65,7 @@ TEST(Arena, MeasuringTakesTheSameAsCarving) {
   EXPECT_EQ(arena.used(), 64U) << "the scope rewinds";
 }
 
-// A plan that is wrong by everything is an error, as one that is wrong by a byte is.
+// An arena without any memory is an error, like one that lacks a byte.
 TEST(Arena, WithoutAByteOfMemoryIsFull) {
   const Buffer none(0);
   Arena arena(none);

@@ -41,15 +41,15 @@ TEST(Buffer, UnwrittenHasNoPagesYet) {
   EXPECT_EQ(Buffer::unwritten(0).data(), nullptr);
 }
 
-// What malloc has had before is in small pages, which a disk fills more slowly, and it keeps what
-// it has learned the size of.
+// Large buffers are mapped on their own and given back. Memory that malloc reuses has small pages,
+// which a disk fills more slowly, and malloc keeps freed memory once it has seen its size.
 TEST(Buffer, LargeOnesAreGivenBack) {
   constexpr std::size_t bytes = std::size_t{8} << 20;
   void* volatile teaches_malloc = std::malloc(2 * bytes);
   std::free(teaches_malloc);
   Buffer first(bytes);
   Buffer second(std::move(first));
-  Buffer third(64);  // whose memory is of the other kind
+  Buffer third(64);  // small: memory from malloc
   third = std::move(second);
   void* const freed = third.data();
   EXPECT_EQ(third.bytes(), bytes);

@@ -1,4 +1,4 @@
-// On the emulated device: a program for machines without a GPU.
+// Tests of DeviceArena on the emulated device.
 #include "kernels/base/device/device_arena.hpp"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ TEST(DeviceArena, IsOnePieceCutInTheOrderOfItsParts) {
     DeviceArena arena({{"parameters", 1000}, {"frames", 512 + 256}, {"none", 0}, {"batches", 1}});
     EXPECT_EQ(arena.bytes(), 1024 + 768 + 256);
     EXPECT_EQ(before - device_facts().free_bytes, 4096) << "a page of the emulated device";
-    // In any order of calls.
+    // The order of calls does not matter.
     const Tensor batches = arena.take("batches", 1);
     const Tensor frames = arena.take("frames", 300);
     const Tensor parameters = arena.take("parameters", 1000);

@@ -36,7 +36,7 @@ TEST(Agree, AnAllocationUnderALimitOfTheProcessNamesIt) {
                           HasSubstr("GiB). Raise that limit: ulimit -d unlimited. Or: Make")));
 }
 
-// Each rank in turn fails alone: all hear of it, and the communicator is as good as before.
+// Each rank in turn fails alone: all ranks throw, and the communicator stays usable.
 TEST(Agree, TellsAllOfOneFailure) {
   for (int failing = 0; failing < world_size(); ++failing) {
     const std::string text = "disk " + std::to_string(failing) + " is full";
@@ -65,7 +65,7 @@ TEST(Agree, ExceptionsOfAnActionAreCaught) {
   EXPECT_THAT(heard, EndsWith("broken"));
 }
 
-// Each rank in turn: the kind of what it threw is the kind of what all throw.
+// Each rank in turn throws: all throw the same class of error.
 TEST(Agree, AUsersMistakeIsOneOnAllRanks) {
   for (int failing = 0; failing < world_size(); ++failing) {
     const auto mistaken = [&] {

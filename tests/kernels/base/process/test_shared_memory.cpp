@@ -21,7 +21,7 @@ TEST(SharedMemory, IsTheSameForWhoOpensIt) {
   ASSERT_EQ(made.error(), 0);
   for (std::size_t i = 0; i < bytes; ++i) ASSERT_EQ(made.data()[i], std::byte{});
   const pid_t child = fork();
-  if (child == 0) {  // as another process does
+  if (child == 0) {  // as another process would
     const SharedMemory opened = SharedMemory::open(made.name(), bytes);
     if (opened.error() != 0 || opened.data() == made.data()) _exit(1);
     opened.data()[0] = std::byte{1};
@@ -48,7 +48,7 @@ TEST(SharedMemory, StaysWithWhoHasIt) {
   EXPECT_EQ(opened.data()[7], std::byte{3});
 }
 
-// A file of another kernel, or one that has the number by chance, is not opened.
+// A file of another boot, or one that has the number by chance, is not opened.
 TEST(SharedMemory, IsKnownByMoreThanItsNumber) {
   const SharedMemory made = SharedMemory::make("triax-test", bytes);
   ASSERT_EQ(made.error(), 0);
@@ -61,7 +61,7 @@ TEST(SharedMemory, IsKnownByMoreThanItsNumber) {
   }
 }
 
-// As in a container: its processes have numbers of their own.
+// Processes in a container have process numbers of their own.
 TEST(SharedMemory, IsNotOpenedFromAnotherNamespace) {
   SharedMemory made = SharedMemory::make("triax-test", bytes);
   const SharedMemory::Home home = SharedMemory::home();
@@ -83,7 +83,8 @@ TEST(SharedMemory, IsNotOpenedFromAnotherNamespace) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-// Kernels before 6.3 know no files that cannot be executed; vm.memfd_noexec refuses all others.
+// Kernels before 6.3 cannot make memory files non-executable, and vm.memfd_noexec refuses
+// executable ones.
 TEST(SharedMemory, CannotBeExecutedWhereTheKernelKnowsThat) {
   constexpr test::RefusedArgument with = {.number = 1, .has = 8};
   test::with_refused(SYS_memfd_create, with, EINVAL,

@@ -47,7 +47,7 @@ TEST(AttentionShape, TilesAreWholeStepsOfTheirThreads) {
     }
 }
 
-// The bytes by hand, of two an element: what the kernels lay out in their blocks.
+// Shared memory computed by hand, 2 bytes per element, for the tiles that the kernels lay out.
 TEST(AttentionShape, SharedMemoryHoldsTheTiles) {
   EXPECT_EQ(attention_forward_shape(1, 1, 64).shared_bytes, (128U + 2 * 64) * 64 * 2);
   EXPECT_EQ(attention_forward_shape(1, 1, 128).shared_bytes, (128U + 2 * 64) * 128 * 2);
@@ -76,8 +76,8 @@ TEST(AttentionShape, PlainTilesShrinkWithTheHead) {
   EXPECT_THROW(plain_attention_cut(1 << 20, 6, 2), Error);
 }
 
-// What a block may have of shared memory, by architecture (CUDA C++ Programming Guide, table of
-// compute capabilities): KiB.
+// Shared memory per CUDA block (KiB) by architecture (CUDA C++ Programming Guide, table of compute
+// capabilities).
 struct Architecture {
   const char* name;
   std::size_t kib;
@@ -103,7 +103,7 @@ TEST(AttentionShape, TilesFitTheSharedMemoryOfEveryArchitecture) {
         }
       }
   }
-  // Not the rows that sm_80 takes.
+  // Fewer rows than on sm_80.
   EXPECT_LT(plain_attention_cut(256, 6, 2, 99 * 1024).rows, plain_attention_cut(256, 6, 2).rows);
 }
 
@@ -117,8 +117,8 @@ TEST(AttentionShape, HeadsTogetherFitTheCache) {
   EXPECT_EQ(heads_together(1, 1, 2), cached_bytes / 4);
 }
 
-// Whole heads after one another, the last few of which are fewer; of those together the first
-// tiles first.
+// Groups of whole heads follow one another (the last group may be smaller); within a group, the
+// first tiles come first.
 TEST(AttentionShape, BlocksOfHeadsTogetherFollowEachOther) {
   for (const std::uint32_t heads : {1U, 7U, 8U, 12U})
     for (const std::uint32_t tiles : {1U, 5U})

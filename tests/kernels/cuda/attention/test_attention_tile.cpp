@@ -1,4 +1,4 @@
-// Tiles of attention on tensor cores: where their elements lie, and which calls get there.
+// Tests of attention tiles on tensor cores: where elements lie, and which calls use them.
 #include "kernels/cuda/attention/attention_dropout.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace triax::cuda {
 namespace {
 
-// Of an offset in elements of 16 bits: which of the eight 16-byte columns of the 32 banks.
+// Number of the 16-byte column (of eight in 32 banks) at an offset in 16-bit elements.
 int bank(int offset) {
   return offset * 2 / 16 % 8;
 }
@@ -25,7 +25,7 @@ void expect_lanes_read_matrices_without_conflict() {
       for (int lane = 8 * m; lane < 8 * m + 8; ++lane) {
         const int at_down = offset_down_first<width>(lane) ^ 8 * piece;
         const int at_across = offset_across_first<width>(lane) ^ 8 * piece;
-        // Lane 8 m + i names row i of matrix m: below each other first, or side by side first.
+        // Lane 8 m + i points to row i of matrix m. Matrices go down first, or across first.
         EXPECT_EQ(none + at_down, tile_piece<width>(none, m % 2 * 8 + lane % 8, piece + m / 2));
         EXPECT_EQ(none + at_across, tile_piece<width>(none, m / 2 * 8 + lane % 8, piece + m % 2));
         down.insert(bank(at_down));
@@ -50,11 +50,12 @@ TEST(AttentionTile, EveryElementHasItsPlace) {
   EXPECT_EQ(*places.rbegin(), none + 15 * 64 + 7 * 8);
 }
 
-// What a warp makes of scores whose dropout a host's array says, and how many fours it made of it.
+// A warp's dropout bits for scores whose dropped elements are listed on the host, and how many
+// fours each lane computed.
 template <bool along_rows, int strips, int columns>
 struct AskForScores {
   static constexpr int max_threads = warp;
-  const std::set<std::pair<int, int>>* dropped;  // row and column
+  const std::set<std::pair<int, int>>* dropped;  // (row, column)
   std::uint64_t* bits;
   int* fours;
 
@@ -120,7 +121,7 @@ struct SeeTiles {
   }
 };
 
-// Key heads whose tiles are the first `blocks`.
+// Key heads read by the first `blocks` CUDA blocks.
 std::set<std::pair<std::int64_t, int>> key_heads(const std::vector<AttentionPlace>& places,
                                                  int blocks, int group) {
   std::set<std::pair<std::int64_t, int>> heads;
@@ -129,8 +130,8 @@ std::set<std::pair<std::int64_t, int>> key_heads(const std::vector<AttentionPlac
   return heads;
 }
 
-// 12 heads of queries share 4 of keys, 3 samples: the keys and values of 8 key heads fill the
-// cache, or the queries of 2.
+// 12 query heads share 4 key heads, in 3 samples. The keys and values of 8 key heads fill the
+// cache; so do the queries of 2.
 TEST(AttentionTile, BlocksThatRunTogetherReadTheSameRows) {
   constexpr int rows = 512;
   constexpr int tiles = 8;
@@ -161,7 +162,8 @@ TEST(AttentionTile, BlocksThatRunTogetherReadTheSameRows) {
   EXPECT_EQ(keys[2].tile, 1);
 }
 
-// The width of the kernel that a call gets; 0 for the plain one. `offset`: of q, in elements.
+// Width of the tensor-core kernel chosen for a call; 0 for the plain kernel. offset: of q, in
+// elements.
 int width_for(DType type, std::int64_t head_size, float scale = 0.5F, std::int64_t offset = 0) {
   const Shape shape = {1, 10, 2, head_size};
   const Buffer memory(static_cast<std::size_t>(shape.elements() + offset) * size_of(type));

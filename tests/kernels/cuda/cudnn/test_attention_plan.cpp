@@ -1,6 +1,6 @@
-// Plans of cuDNN's for GPUs that are not there, by their description: cuDNN builds the graphs,
-// chooses engines and compiles their kernels here. That they compute attention is for a GPU to show
-// (test_kernels in a build with TRIAX_CUDNN).
+// Plans of cuDNN for GPUs that are described but not present: cuDNN builds the graphs, chooses
+// engines and compiles their kernels. That they compute attention is tested on a GPU (test_kernels
+// in a build with TRIAX_CUDNN).
 #include "kernels/cuda/cudnn/attention_plan.hpp"
 
 #include <dlfcn.h>
@@ -14,7 +14,7 @@ struct Sizes {
   std::int64_t batch, length, heads, key_heads, head_size;
 };
 
-// As the layers lay them out: queries, keys and values of a token beside each other.
+// Layout of the layers: queries, keys and values of a token side by side.
 AttentionProblem problem_of(const Sizes& n, DType type, bool backward) {
   const std::int64_t row = (n.heads + 2 * n.key_heads) * n.head_size;
   const AttentionStrides fused = {n.length * row, n.head_size, row};
@@ -40,7 +40,7 @@ AttentionProblem problem_of(const Sizes& n, DType type, bool backward) {
 
 struct Gpu {
   int architecture;
-  std::string text;  // as cuDNN writes what it asks the driver
+  std::string text;  // the device description in cuDNN's JSON
 };
 std::ostream& operator<<(std::ostream& to, const Gpu& gpu) {
   return to << "sm_" << gpu.architecture;
@@ -63,7 +63,7 @@ Gpu gpu_of(int architecture, int processors, std::int64_t cache) {
 class AttentionPlanOn : public testing::TestWithParam<Gpu> {
  protected:
   void SetUp() override {
-    // cuDNN's own dlopen of libcuda.so.1 finds it.
+    // cuDNN's own dlopen of libcuda.so.1 finds this library.
     ASSERT_NE(dlopen(TRIAX_DRIVER_WITHOUT_DEVICE, RTLD_NOW | RTLD_GLOBAL), nullptr) << dlerror();
     library_ = CudnnLibrary::find();
     if (!library_) GTEST_SKIP() << "skipped: no cuDNN";
@@ -99,7 +99,7 @@ TEST_P(AttentionPlanOn, APlanThatWantsMoreWorkspaceIsNotUsed) {
   EXPECT_FALSE(plan_of(problem, 0));
 }
 
-// Its kernel for sm_100 does not compile in 9.19, which is no error of ours.
+// cuDNN 9.19 cannot compile this kernel for sm_100. That must not be an error of ours.
 TEST_P(AttentionPlanOn, WhatCudnnCannotCompileHasNoPlan) {
   EXPECT_NO_THROW(plan_of(problem_of({1, 1, 1, 1, 64}, DType::bf16, true), 1 << 20));
 }
@@ -141,7 +141,7 @@ AttentionSlice slice_of(std::int64_t batch, std::int64_t length, std::int64_t he
   const std::int64_t of_slice = slice.samples * slice.key_heads * (heads / key_heads);
   const std::int64_t bytes = attention_plan_workspace(of_slice, length, head_size);
   EXPECT_LE(bytes, largest_attention_workspace);
-  if (of_slice > 1) {  // and is no limit to it
+  if (of_slice > 1) {  // one more head would exceed the workspace
     EXPECT_GT(bytes, attention_plan_workspace(of_slice - 1, length, head_size));
   }
   return slice;
@@ -152,12 +152,12 @@ TEST(AttentionSlices, FitTheWorkspaceAndCoverAllHeads) {
     EXPECT_EQ(found.samples, samples);
     EXPECT_EQ(found.key_heads, heads);
   };
-  expect(slice_of(32, 1024, 12, 12, 64), 32, 12);  // GPT-2 124M: whole
+  expect(slice_of(32, 1024, 12, 12, 64), 32, 12);  // GPT-2 124M: one slice
   expect(slice_of(64, 1024, 12, 12, 64), 32, 12);
   expect(slice_of(7, 2048, 32, 8, 64), 1, 8);
-  expect(slice_of(2, 4096, 32, 8, 128), 1, 4);  // Llama 8B: 16 of 32 heads
+  expect(slice_of(2, 4096, 32, 8, 128), 1, 4);  // Llama 8B: 16 of 32 heads per slice
   expect(slice_of(1, 16384, 4, 4, 64), 1, 1);
-  expect(slice_of(1, 16384, 4, 2, 64), 0, 0);  // the queries of a key head stay together
+  expect(slice_of(1, 16384, 4, 2, 64), 0, 0);  // the queries of a key head are not split
   expect(slice_of(1, std::int64_t{1} << 40, 1, 1, 64), 0, 0);
 }
 

@@ -1,4 +1,4 @@
-// The order of a batch's rows, by the emulator.
+// The sort of a batch's rows by token, on the emulator.
 #include "kernels/cuda/embedding/sort_rows.hpp"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace triax::cuda {
 namespace {
 
-// What a token gets beside its rows' own order does not matter; that it is ascending makes it one.
+// Checks that targets ascend and that the rows of a token lie together in batch order.
 void expect_in_order(const std::vector<std::int32_t>& tokens, std::int64_t first_token,
                      std::int64_t vocabulary) {
   const auto rows = static_cast<std::int64_t>(tokens.size());
@@ -35,7 +35,7 @@ void expect_in_order(const std::vector<std::int32_t>& tokens, std::int64_t first
   }
 }
 
-// Around the rows of a block, and of the blocks that are merged at a time.
+// Numbers of rows around the size of a CUDA block, and of the lists merged at a time.
 TEST(SortRows, RowsOfATokenLieTogetherInTheirOrder) {
   for (const int rows : {1, 2, 255, 256, 257, 511, 2047, 2048, 2049, 5000, 16385})
     for (const int vocabulary : {1, 7, 50257}) {
@@ -45,7 +45,8 @@ TEST(SortRows, RowsOfATokenLieTogetherInTheirOrder) {
       for (std::int32_t& token : tokens) token %= vocabulary;
       if (rows > 3) tokens[2] = -1;  // padding
       expect_in_order(tokens, 0, vocabulary);
-      expect_in_order(tokens, vocabulary / 3, vocabulary / 2);  // most are of other shards
+      expect_in_order(tokens, vocabulary / 3,
+                      vocabulary / 2);  // most tokens belong to other shards
     }
 }
 

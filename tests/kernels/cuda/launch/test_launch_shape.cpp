@@ -86,8 +86,8 @@ TEST(LaunchShape, GradientsHaveABlockForEachPartialRow) {
       }
 }
 
-// Micro-batches of GPT-2 have 8192 rows and fewer; of the GPUs for data centres none has more than
-// 160 multiprocessors, each of which takes two of these blocks.
+// Micro-batches of GPT-2 have 8192 rows or fewer. No data-centre GPU has more than 160
+// multiprocessors, each of which runs two of these CUDA blocks.
 TEST(LaunchShape, GradientsHaveBlocksForTheMultiprocessorsOfAGpu) {
   EXPECT_EQ(gradient_blocks(0), 0);
   for (const std::int64_t rows :
@@ -132,7 +132,7 @@ TEST(LaunchShape, LongRowsHaveABlockEach) {
   }
 }
 
-// What a block may have (CUDA C++ Programming Guide, table of compute capabilities).
+// Limits by architecture from the CUDA C++ Programming Guide, table of compute capabilities.
 TEST(LaunchShape, RowsAreHeldAsFarAsSharedMemoryGoes) {
   for (const std::size_t kib : {99U, 163U, 227U})
     for (const std::int64_t bytes : {0L, 16L, 50256L * 2, 50256L * 4, 151936L * 4}) {
@@ -145,7 +145,7 @@ TEST(LaunchShape, RowsAreHeldAsFarAsSharedMemoryGoes) {
       EXPECT_LE(held, static_cast<std::size_t>(bytes));
     }
   EXPECT_EQ(held_bytes(50256 * 2, 99 * 1024), 50256U * 2) << "GPT-2's rows lie in that of sm_86";
-  // Two blocks of a multiprocessor of sm_90, each with a KiB that the system takes.
+  // Two CUDA blocks per multiprocessor of sm_90, each with 1 KiB for the system.
   constexpr std::size_t of_sm_90 = 228 * 1024;
   EXPECT_LE(2 * (long_row_shape(8, 50256 * 2).shared_bytes + 50256 * 2 + 1024), of_sm_90);
 }
@@ -161,7 +161,7 @@ TEST(LaunchShape, ColumnSumsHaveABlockForEachPartialRow) {
     EXPECT_NO_THROW(check_shape(shape, 256));
   }
   EXPECT_EQ(column_sum_shape(0, 8, 1).blocks_x, 0);
-  // More parts of the rows than a grid has blocks along y.
+  // More groups of rows than a grid may have blocks along y.
   EXPECT_NO_THROW(check_shape(column_sum_shape(100'000'000, 16384, 8), 256));
 }
 
@@ -201,8 +201,8 @@ TEST(LaunchShape, TransposedTilesCoverTheMatrixOnce) {
     }
 }
 
-// How often the bank that most is asked of is asked for different words, of accesses that are made
-// together: `bytes` a lane, at these places.
+// Most different words that any bank serves for accesses made together: `bytes` per lane at these
+// offsets.
 int turns_of_banks(const std::vector<int>& places, int bytes) {
   std::map<int, std::set<int>> words;  // by bank
   for (const int place : places)
@@ -213,7 +213,7 @@ int turns_of_banks(const std::vector<int>& places, int bytes) {
   return static_cast<int>(most);
 }
 
-// `wide`: elements that a lane reads of a row, whose codes it writes one after the other.
+// wide: elements of a row that a lane reads, and whose codes it writes one after another.
 int turns_of_writing(int wide) {
   const int pieces = transposed_side / wide;
   std::vector<int> places;
@@ -227,7 +227,7 @@ TEST(LaunchShape, TransposedTilesAreWrittenAndReadWithoutConflict) {
   EXPECT_EQ(turns_of_writing(4), 2) << "32 bits: sixteen columns, in pieces of four banks";
   for (int column = 0; column < transposed_side; column += 2) {
     EXPECT_EQ(transposed_place(column) % 16, 0) << "they are read in pieces";
-    std::vector<int> places;  // of eight lanes, whose pieces come in one access
+    std::vector<int> places;  // of eight lanes, whose pieces are read in one access
     for (int lane = 0; lane < 8; ++lane)
       places.push_back(transposed_place(column + lane / 4) + lane % 4 * 16);
     EXPECT_EQ(turns_of_banks(places, 16), 1);

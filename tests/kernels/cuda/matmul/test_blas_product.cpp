@@ -1,5 +1,5 @@
-// What a device's BLAS is asked for. That the described products are the right ones is seen where
-// test_matmul runs on the emulated device, which executes them in plain loops.
+// How products are described to a device's BLAS. test_matmul on the emulated device, which executes
+// the descriptions, tests that they are the right products.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -13,7 +13,7 @@ namespace {
 constexpr DType f32 = DType::f32;
 constexpr DType bf16 = DType::bf16;
 
-// Views of memory that nobody reads.
+// Views of memory that is never read.
 Tensor matrix(std::int64_t rows, std::int64_t columns, DType type = bf16, int misaligned = 0) {
   auto* data = reinterpret_cast<char*>(std::uintptr_t{4096}) + misaligned;
   return {data, type, {rows, columns}, MemorySpace::device};
@@ -38,7 +38,7 @@ TEST(BlasProduct, SwapsTheOperandsOfRows) {
                                 .epilogue = BlasEpilogue::bias,
                                 .bias_alignment = 16};
   EXPECT_EQ(forward, expected);
-  // Its gradients: dx = dy w, dw += dy^T x in float32.
+  // Its gradients: dx = dy w, and dw += dy^T x in float32.
   const BlasProduct input = blas_product(matrix(6, 4), matrix(6, 5), matrix(5, 4), false);
   EXPECT_EQ(input.left, (BlasOperand{false, 4, 16}));
   EXPECT_EQ(input.right, (BlasOperand{false, 5, 16}));
@@ -136,7 +136,7 @@ TEST(BlasProduct, WhichCodesTheLibraryMultiplies) {
 
 using Multiply = ProductSteps::Multiply;
 
-// A step of (4, 3) by (3, 8), whose operands are of 16 bits.
+// Steps of (4, 3) by (3, 8) with 16-bit operands.
 ProductSteps steps(const Tensor& c, const MatmulOptions& options, bool fused = true,
                    const Tensor& a = matrix(4, 3)) {
   return product_steps(c, a, options, fused);
@@ -150,7 +150,7 @@ TEST(ProductSteps, TheLibraryAddsABiasOfTheResultsType) {
 }
 
 TEST(ProductSteps, AKernelAddsWhatTheLibraryCannot) {
-  // A sum in float32 is complete before its bias comes; one in bf16 would be rounded twice.
+  // A float32 sum is complete before the bias is added; a bf16 sum would be rounded twice.
   EXPECT_EQ(steps(matrix(4, 8, f32), {.bias = row(8)}),
             (ProductSteps{.multiply = Multiply::into_c, .finish = true}));
   EXPECT_EQ(steps(matrix(4, 8), {.bias = row(8, f32)}),
@@ -183,7 +183,7 @@ TEST(ProductSteps, TheLibraryMakesGelu) {
 TEST(ProductSteps, AKernelMakesGeluWhereTheLibraryHasNone) {
   const ProductSteps plain{.gelu = true};
   const ProductSteps with_bias{.epilogue = BlasEpilogue::bias, .gelu = true};
-  const Tensor ragged = matrix(4, 12);  // rows of 24 bytes: no multiple of 8 elements
+  const Tensor ragged = matrix(4, 12);  // rows of 24 bytes: not a multiple of 8 elements
   const Tensor beside = matrix(4, 8, bf16, 8);
   const Tensor wide = matrix(4, 8, f32);
   for (const Tensor& aux : {ragged, beside, wide}) {
@@ -192,10 +192,10 @@ TEST(ProductSteps, AKernelMakesGeluWhereTheLibraryHasNone) {
     EXPECT_EQ(steps(c, {.bias = row(aux.size(1), aux.dtype()), .gelu_input = aux}), with_bias);
     EXPECT_EQ(steps(c, {.gelu_gradient = {aux, c}}), plain);
   }
-  // It found no algorithm.
+  // The library found no algorithm.
   EXPECT_EQ(steps(matrix(4, 8), {.gelu_input = matrix(4, 8)}, false), plain);
   EXPECT_EQ(steps(matrix(4, 8), {.bias = row(8), .gelu_input = matrix(4, 8)}, false), with_bias);
-  // A bias that it cannot add comes before GELU.
+  // A bias that the library cannot add must be added before GELU.
   EXPECT_EQ(steps(matrix(4, 8), {.bias = row(8, f32), .gelu_input = matrix(4, 8)}),
             (ProductSteps{.multiply = Multiply::into_sums, .finish = true, .gelu = true}));
 }
