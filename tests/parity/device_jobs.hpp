@@ -1,5 +1,5 @@
 #pragma once
-// Jobs whose tensors are a device's, and tests that need one.
+// Jobs that train on a device, and the fixture for tests that need one.
 #include <gtest/gtest.h>
 
 #include "tests/support/training.hpp"
@@ -15,14 +15,14 @@ inline nlohmann::json on_host(nlohmann::json job) {
   return job;
 }
 
-/// Of the last ranks: what they share of a grid with every axis.
+/// A layout of all ranks that mixes the axes of the grid.
 inline Layout mixed_layout() {
   if (world_size() == 1) return {.micro = 4};
   if (world_size() == 2) return {.data = 2, .micro = 4, .zero = 1};
   return {.tensor = 2, .data = 2, .micro = 4, .zero = 1};
 }
 
-/// The emulated device, or a GPU.
+/// Fixture of tests on the emulated device or a GPU; skipped if there is neither.
 class DeviceTest : public testing::Test {
  protected:
   void SetUp() override {

@@ -1,5 +1,5 @@
 #pragma once
-// Jobs on a device with what can be elsewhere, and the places it can be at.
+// Jobs on a device with offloading, and the locations to offload to.
 #include <string>
 #include <vector>
 
@@ -7,14 +7,14 @@
 
 namespace triax::test {
 
-/// Of so many ranks, with parameters cut over those of the data axis.
+/// A layout of all ranks with parameters sharded over the data axis.
 inline Layout cut_layout() {
   if (world_size() == 1) return {.micro = 2, .zero = 3};
   if (world_size() == 2) return {.data = 2, .micro = 2, .zero = 3};
   return {.tensor = 2, .data = 2, .micro = 2, .zero = 3};
 }
 
-/// Small, for the emulated device takes its time.
+/// A small job, because the emulated device is slow.
 inline nlohmann::json job_of(const Layout& layout) {
   auto job = on_device(golden_job(read_golden("gpt2-tiny"), layout));
   job["model"] = {{"architecture", "gpt2"}, {"n_layer", 3},      {"n_head", 2},
@@ -25,7 +25,7 @@ inline nlohmann::json job_of(const Layout& layout) {
   return job;
 }
 
-/// A place for parameters and for the optimizer's state.
+/// Locations of the parameters and of the optimizer's state.
 struct Place {
   const char* name;
   void (*set)(nlohmann::json& zero, const std::string& directory);
@@ -73,7 +73,7 @@ inline const Place state_places[] = {
        zero["offload_optimizer"] = {{"device", "nvme"}, {"nvme_path", directory}, {"ratio", 0.5}};
      }}};
 
-/// Layers of several kinds of ranks that are recomputed, all of them.
+/// Layouts with recomputed layers, along each axis of the grid.
 inline std::vector<Layout> recomputing_layouts() {
   if (world_size() == 1) return {{.micro = 2, .recompute = 9}};
   if (world_size() == 2)

@@ -1,6 +1,5 @@
-// Training with the tensors of a device: the curves of PyTorch, as on the host, and the host's
-// files. By the emulated device on any machine (a program of its own); on GPUs where there are
-// some.
+// Training on a device: loss curves of PyTorch as on the host, and files that the host reads. Runs
+// on the emulated device everywhere (a program of its own), and on GPUs if there are any.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,7 +35,7 @@ std::vector<Layout> layouts() {
 
 class OnDevice : public DeviceTest {
  protected:
-  // Every layout of these ranks that the case carries, for the first steps.
+  // Trains the first steps on every layout of these ranks that the case allows.
   static void expect_golden_on_device(const char* name) {
     const GoldenCase golden = read_golden(name);
     int runs = 0;
@@ -58,7 +57,7 @@ TEST_F(OnDevice, LlamaHasTheLossesOfPytorchOnEveryLayout) {
   expect_golden_on_device("llama-tiny");
 }
 
-// Shards over pairs of ranks, summed across them.
+// Shards within pairs of ranks, summed across the pairs.
 TEST_F(OnDevice, HybridShardingHasTheLossesOfPytorch) {
   if (world_size() != 4) return;
   const GoldenCase golden = read_golden("gpt2-tiny");
@@ -69,7 +68,8 @@ TEST_F(OnDevice, HybridShardingHasTheLossesOfPytorch) {
   }
 }
 
-// Rounded alike, up to the order of float32 sums behind each rounding.
+// 16-bit numbers are rounded as on the host, up to the order of the float32 sums before each
+// rounding.
 TEST_F(OnDevice, SixteenBitsAreThoseOfTheHost) {
   Layout layout = mixed_layout();
   layout.type = "bf16";
@@ -82,9 +82,10 @@ TEST_F(OnDevice, SixteenBitsAreThoseOfTheHost) {
   }
 }
 
-// By codes where the sizes are multiples of 16 and the BLAS has an algorithm, else by their
-// numbers. Where a 16-bit number is rounded the other way a code may be the next one, an eighth
-// from it: after the first update eight bits move the norm by up to 3%, against bf16 too.
+// fp8 products run on codes if sizes are multiples of 16 and the BLAS has an algorithm, else on the
+// rounded values. A 16-bit number that is rounded the other way may get the neighbouring code, an
+// eighth away: after the first update, fp8 changes the norm by up to 3%, as it does relative to
+// bf16.
 TEST_F(OnDevice, EightBitsAreThoseOfTheHost) {
   Layout layout = mixed_layout();
   layout.type = "fp8";
@@ -108,7 +109,7 @@ TEST_F(OnDevice, DropoutHasTheMasksOfTheHost) {
     EXPECT_NEAR(there[s].loss, here[s].loss, 1e-5 * here[s].loss);
 }
 
-// Rounded by the same words, wherever the state is stepped.
+// Stochastic rounding uses the same random words wherever the state is updated.
 TEST_F(OnDevice, StochasticRoundingIsThatOfTheHost) {
   Layout layout = mixed_layout();
   layout.type = "bf16";
@@ -123,7 +124,7 @@ TEST_F(OnDevice, StochasticRoundingIsThatOfTheHost) {
   }
 }
 
-// State on the host, all or half of it, or on a disk: stepped there (ZeRO-Offload).
+// State on the host (all or half of it) or on a disk is updated on the host (ZeRO-Offload).
 TEST_F(OnDevice, OffloadedStateIsSteppedOnTheHost) {
   const GoldenCase golden = read_golden("gpt2-tiny");
   const SharedDirectory directory;
@@ -148,7 +149,7 @@ TEST_F(OnDevice, OffloadedMasterWeightsAreSteppedOnTheHost) {
     EXPECT_NEAR(there[s].loss, here[s].loss, 1e-4 * here[s].loss);
 }
 
-// The same files: a run may go on where there is no GPU, and back.
+// Checkpoints are the same files: a run may continue without a GPU, and go back.
 TEST_F(OnDevice, CheckpointsGoOnOnTheHostAndBack) {
   const GoldenCase golden = read_golden("gpt2-tiny");
   const SharedDirectory directory;
@@ -184,7 +185,7 @@ TEST_F(OnDevice, GeneratesWhatTheHostDoes) {
     expect_near(there.logits_after(token), here.logits_after(token));
 }
 
-// A step that is not finite changes nothing, is looked into, and ends the run with the file from
+// A step that is not finite changes nothing, is reported, and ends the run with the file from
 // before it.
 TEST_F(OnDevice, StepsThatAreNotFiniteAreFound) {
   const SharedDirectory directory;
@@ -199,7 +200,7 @@ TEST_F(OnDevice, StepsThatAreNotFiniteAreFound) {
   EXPECT_EQ(CheckpointReader(directory.path("checkpoints/step-000001.h5")).header().step, 1);
 }
 
-// Float16's scale is found by overflows, as on the host.
+// Overflows find the float16 loss scale as on the host.
 TEST_F(OnDevice, TheLossScaleIsFoundAsOnTheHost) {
   Layout layout = mixed_layout();
   layout.type = "fp16";
@@ -215,8 +216,8 @@ TEST_F(OnDevice, TheLossScaleIsFoundAsOnTheHost) {
   EXPECT_TRUE(here[0].skipped);
 }
 
-// run() settles a step while the next one runs, train_step() at once: the same lines. Where float16
-// overflows, the step behind is made again.
+// run() finishes a step while the next one runs, train_step() at once: both give the same lines.
+// After a float16 overflow, the following step is repeated.
 TEST_F(OnDevice, NumbersThatAreReadLateAreThoseReadAtOnce) {
   constexpr int several = 3;
   for (const char* type : {"f32", "fp16"}) {

@@ -1,5 +1,5 @@
-// The memory that a device's run takes is what its plan says. By the emulated device on any
-// machine; on GPUs where there are some.
+// Memory of a device run equals its plan. Runs on the emulated device everywhere, and on GPUs if
+// there are any.
 #include <gtest/gtest.h>
 
 #include "src/forecast/memory_check.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 class DeviceMemory : public DeviceTest {};
 
-// By the table, with each of its kinds, before anything is taken.
+// Refused by the table of planned memory, with each of its kinds, before anything is allocated.
 TEST_F(DeviceMemory, AJobThatDoesNotFitIsRefusedBeforeItTakesMemory) {
   auto text = on_device(golden_job(read_golden("gpt2-tiny"), mixed_layout()));
   text["model"].erase("config");
@@ -30,7 +30,7 @@ TEST_F(DeviceMemory, AJobThatDoesNotFitIsRefusedBeforeItTakesMemory) {
   EXPECT_EQ(device_facts().free_bytes, free);
 }
 
-// Makes a run of the job, and holds what it takes to what is planned.
+// Sets up the job and compares its memory with the plan.
 void expect_as_planned(const nlohmann::json& text) {
   const LoadedJob job = load(text, world_size());
   ProcessGrid grid = make_grid(MPI_COMM_WORLD, job.config);
@@ -55,7 +55,7 @@ void expect_as_planned(const nlohmann::json& text) {
     EXPECT_EQ(before - free, taken) << "the first step allocates on the device";
   }
   trainer.train_step(1);
-  if (grid.ranks_of_device().size() == 1) {  // nobody else's is counted
+  if (grid.ranks_of_device().size() == 1) {  // no other rank's memory is counted
     EXPECT_EQ(device_facts().free_bytes, free) << "a step allocates on the device";
   }
   const Allocations held = trainer.allocations();

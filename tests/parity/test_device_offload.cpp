@@ -1,6 +1,6 @@
-// What a device's run has in the host's memory or on a disk: parameters (ZeRO-Infinity) and inputs
-// of recomputed layers. Where it lies changes no bit. By the emulated device on any machine; on
-// GPUs where there are some.
+// Device runs with parameters (ZeRO-Infinity) or inputs of recomputed layers in host memory or on a
+// disk. The location changes no bit. Runs on the emulated device everywhere, and on GPUs if there
+// are any.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -22,7 +22,7 @@ nlohmann::json parameters_in_host(nlohmann::json job) {
 
 class DeviceOffload : public DeviceTest {};
 
-// The job with its parameters at each of the places.
+// Trains the job with its parameters at each location.
 void expect_no_change(const nlohmann::json& job, const std::string& directory,
                       std::span<const Place> places) {
   const auto expected = train(MPI_COMM_WORLD, job, steps);
@@ -42,7 +42,7 @@ TEST_F(DeviceOffload, OfParametersChangesNoBit) {
   expect_no_change(job_of(cut_layout()), directory.path(), parameter_places);
 }
 
-// 16-bit parameters, whose master copies are stepped: on the device, on the host, or both.
+// 16-bit parameters with master copies, which are updated on the device, on the host, or on both.
 TEST_F(DeviceOffload, OfParametersChangesNoBitWhereverTheyAreStepped) {
   const SharedDirectory directory;
   Layout layout = cut_layout();
@@ -56,7 +56,7 @@ TEST_F(DeviceOffload, OfParametersChangesNoBitWhereverTheyAreStepped) {
   }
 }
 
-// With no master copy the host steps the parameters themselves.
+// Without master copies, the host updates the parameters themselves.
 TEST_F(DeviceOffload, TheHostStepsParametersThatItHas) {
   const SharedDirectory directory;
   auto job = job_of(cut_layout());
@@ -101,8 +101,8 @@ TEST_F(DeviceOffload, AnEvaluationBetweenStepsChangesNoBit) {
       EXPECT_EQ(found[0][line].value(key, 0.0), found[1][line].value(key, 0.0)) << line << key;
 }
 
-// A checkpoint says nothing of where parameters were, also where it is written while training goes
-// on.
+// A checkpoint does not record where parameters were, even if it is written while training
+// continues.
 TEST_F(DeviceOffload, ChangesAtAResumeChangeNoBit) {
   const SharedDirectory directory;
   auto job = job_of(cut_layout());

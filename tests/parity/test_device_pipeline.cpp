@@ -1,5 +1,5 @@
-// Pipelines of devices whose stages exchange messages by NCCL (fake_nccl.hpp): the losses of the
-// host, and the messages that the plan says.
+// Pipelines on devices whose stages exchange messages by NCCL (fake_nccl.hpp): losses as on the
+// host, messages as planned.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ std::vector<Layout> layouts() {
           {.pipeline = 2, .data = 2, .schedule = "gpipe", .chunks = 2, .zero = 3, .recompute = 9}};
 }
 
-// Small, for the emulated device takes its time, with a layer for each chunk.
+// A small job, because the emulated device is slow, with one layer per chunk.
 nlohmann::json job_of(const Layout& layout) {
   auto job = golden_job(read_golden("gpt2-tiny"), layout);
   job["model"] = {{"architecture", "gpt2"}, {"n_layer", 8},      {"n_head", 2},

@@ -1,4 +1,5 @@
-// A run on a device knows of a loss spike while the next step runs, which comes to nothing.
+// Rollback on a device: a loss spike is noticed while the next step runs, and that step is
+// discarded.
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/parity/device_jobs.hpp"
 #include "tests/trainer/spike_job.hpp"
@@ -8,8 +9,8 @@ namespace {
 
 class RollbackOnDevice : public DeviceTest {};
 
-// The step behind the spike is given data of its own, and has changed weights and moments when the
-// run goes back.
+// The step after the spike has other data, and has changed weights and moments when the run goes
+// back.
 TEST_F(RollbackOnDevice, IsTheRunThatWasNotGivenTheDataBetween) {
   const SharedDirectory directory;
   const auto run = [&](const std::string& name, const std::string& text) {

@@ -1,5 +1,5 @@
-// Dropout masks follow the sample, the token and the head, never the rank: one loss curve on every
-// grid.
+// Dropout masks depend on the sample, the token and the head, never on the rank: one loss curve on
+// every grid.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -59,7 +59,7 @@ TEST(Dropout, RecomputeDrawsTheSameMasks) {
             losses_of(alone(dropout_job(golden, {.micro = 2, .recompute = 9}))));
 }
 
-// Each probability is obeyed: with any of them the losses are others.
+// Each probability has an effect: setting it changes the losses.
 TEST(Dropout, EachPlaceCounts) {
   const GoldenCase golden = read_golden("gpt2-tiny");
   const auto plain = alone(golden_job(golden, {.micro = 4}));

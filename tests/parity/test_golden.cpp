@@ -11,9 +11,9 @@
 namespace triax::test {
 namespace {
 
-// Ways to run a case; for each number of ranks those whose grid has as many.
+// Layouts of a case. A test uses those with its number of ranks.
 const std::vector<Layout> layouts = {
-    // One rank: the plan, accumulation and recompute alone.
+    // One rank: the plan, accumulation and recomputation alone.
     {.micro = 1},
     {.micro = 2},
     {.micro = 4},
@@ -21,7 +21,7 @@ const std::vector<Layout> layouts = {
     {.micro = 1, .recompute = 2},
     {.schedule = "gpipe", .chunks = 2, .micro = 2},
     {.schedule = "interleaved", .chunks = 3, .micro = 4, .recompute = 1},
-    // Two.
+    // Two ranks.
     {.tensor = 2, .micro = 2},
     {.tensor = 2, .micro = 3, .recompute = 9},
     {.tensor = 2, .micro = 4, .sequence_parallel = false},
@@ -39,7 +39,7 @@ const std::vector<Layout> layouts = {
     {.data = 2, .micro = 2, .zero = 3, .recompute = 1},
     {.data = 2, .schedule = "gpipe", .chunks = 2, .micro = 1, .zero = 3, .overlap = false},
     {.data = 2, .micro = 4, .zero = 3, .persistence = 1000},
-    // Three: what divides little else.
+    // Three ranks, which divide little evenly.
     {.tensor = 3, .micro = 2},
     {.tensor = 3, .micro = 1, .sequence_parallel = false, .recompute = 2, .partition = true},
     {.pipeline = 3, .micro = 2},
@@ -49,7 +49,7 @@ const std::vector<Layout> layouts = {
     {.data = 3, .micro = 4, .zero = 1},
     {.data = 3, .micro = 2, .zero = 2},
     {.data = 3, .micro = 1, .zero = 3, .persistence = 200},
-    // Four.
+    // Four ranks.
     {.tensor = 4, .micro = 2},
     {.tensor = 4, .micro = 4, .sequence_parallel = false},
     {.pipeline = 4, .micro = 1},
@@ -74,7 +74,7 @@ const std::vector<Layout> layouts = {
     {.tensor = 2, .data = 2, .micro = 1, .sequence_parallel = false, .recompute = 9},
     {.pipeline = 2, .data = 2, .micro = 1, .zero = 1},
     {.pipeline = 2, .data = 2, .schedule = "gpipe", .chunks = 2, .micro = 2, .recompute = 1},
-    // Eight.
+    // Eight ranks.
     {.tensor = 2, .pipeline = 2, .data = 2, .micro = 1, .zero = 1, .recompute = 1},
     {.tensor = 2,
      .pipeline = 2,
@@ -94,13 +94,13 @@ const std::vector<Layout> layouts = {
      .zero = 3,
      .sequence_parallel = false},
     {.tensor = 4, .data = 2, .micro = 2},
-    // llama-scaled: between the parts that tensor ranks have of mlp.input, 864 and 936.
+    // llama-scaled: 900 lies between the sizes of two ranks' shards of mlp.input, 864 and 936.
     {.tensor = 4, .data = 2, .micro = 1, .zero = 3, .persistence = 900},
     {.pipeline = 4, .data = 2, .micro = 1, .zero = 1},
     {.tensor = 2, .pipeline = 4, .schedule = "gpipe", .micro = 2, .sequence_parallel = false},
 };
 
-// With ZeRO 2 and 3 the first half of a case: the whole of it in test_golden_tensors.cpp.
+// ZeRO-2 and ZeRO-3 run half of a case here; test_golden_tensors.cpp runs all of it.
 std::int64_t steps_on(const Layout& layout) {
   return std::min(PARITY_STEPS, layout.zero >= 2 ? 10 : 20);
 }

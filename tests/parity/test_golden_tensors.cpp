@@ -1,5 +1,5 @@
-// The tensors behind the losses: every tensor's gradient at the first step and every weight after
-// the last.
+// Tensors behind the losses: every tensor's gradient at the first step, and every weight after the
+// last.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -27,7 +27,7 @@ std::vector<Layout> mixed_layouts(int ranks) {
   }
 }
 
-// A sum may cancel: it is held against the tensor's norm.
+// A sum may cancel, so its error is compared with the tensor's norm.
 void expect_summaries(const std::map<std::string, TensorSummary>& expected,
                       const GlobalValues& values, double tolerance,
                       const std::function<double(const std::string&)>& looser) {
@@ -43,8 +43,8 @@ void expect_summaries(const std::map<std::string, TensorSummary>& expected,
   }
 }
 
-// Trains every golden case on the mixed grids that carry it for so many steps (all of the case's:
-// 0), and holds tensors of the state against the summaries in `file`.
+// Trains every golden case on the mixed grids that it allows, for `steps` steps (0: all of the
+// case), and compares tensors of the state with the summaries in `file`.
 void expect_golden(std::int64_t steps, const std::string& file, double tolerance,
                    ValuesOfBlock (*values)(const ParameterStore&),
                    const std::function<double(const std::string&)>& looser) {
@@ -68,10 +68,10 @@ TEST(GoldenTensors, GradientsOfTheFirstStep) {
   expect_golden(1, "gradients.json", 5e-6, gradients_of, [](const std::string&) { return 1.0; });
 }
 
-// Softmax ignores what a key bias adds to a whole row of scores. All of GPT-2's does that (a third
-// of the fused bias): its gradient is rounding noise, which AdamW divides by noise, and each
-// element walks freely by at most the learning rate a step. Of Qwen2's the rotation leaves a
-// little: its gradient is small, and its rounding large beside it.
+// Softmax ignores a key bias, which adds the same to a whole row of scores. In GPT-2 (a third of
+// the fused bias) its gradient is therefore rounding noise, AdamW divides it by noise, and each
+// element drifts by at most the learning rate per step. In Qwen2 the rotation leaves a small
+// gradient with a relatively large rounding error.
 double key_bias_allowance(const std::string& tensor) {
   if (tensor.ends_with("attn.c_attn.bias")) return 1e4;
   return tensor.ends_with("k_proj.bias") ? 100.0 : 1.0;

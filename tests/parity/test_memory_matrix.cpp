@@ -1,4 +1,4 @@
-// One loss curve: every ZeRO stage x where the state lies x what is recomputed x the grid.
+// One loss curve for every ZeRO stage x location of the state x recomputation x grid.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr double tolerance = 1e-5;  // relative, of losses and gradient norms
 
 enum class Disk : std::uint8_t { nothing, optimizer, parameters_and_optimizer };
 
-// Two micro-batches a step or more, so that gradients are summed over them.
+// Two or more micro-batches per step, so that gradients are accumulated.
 std::vector<Layout> grids() {
   return {{.tensor = 4, .micro = 4},
           {.tensor = 2, .data = 2, .micro = 2},
@@ -37,7 +37,7 @@ void PrintTo(const Case& c, std::ostream* out) {
   *out << c.layout.text();
 }
 
-// "data2_pipeline1_tensor2_stage3_optimizerOnNvme_recomputeFull"
+// Name of a case, such as "data2_pipeline1_tensor2_stage3_optimizerOnNvme_recomputeFull".
 std::string name_of(const Case& c) {
   const Layout& l = c.layout;
   const char* const on_disk[] = {"noOffload", "optimizerOnNvme", "parametersAndOptimizerOnNvme"};
@@ -75,7 +75,7 @@ class MemoryMatrix : public testing::TestWithParam<Case> {
     grid_.reset();
     directory_.reset();
   }
-  // Everything in memory.
+  // The job with everything in memory.
   static nlohmann::json plain_job(const Layout& layout) {
     auto job = golden_job(read_golden("gpt2-tiny"), layout);
     job["data"]["seq_length"] = 16;
@@ -88,7 +88,7 @@ class MemoryMatrix : public testing::TestWithParam<Case> {
     if (c.disk == Disk::parameters_and_optimizer) offload_parameters(job, directory_->path());
     return job;
   }
-  // The cases of a grid follow each other and share it: to make one is dear.
+  // Consecutive cases share a grid, which is expensive to make.
   static std::vector<StepMetrics> run(const nlohmann::json& text) {
     const LoadedJob job = load(text, world_size());
     const GridShape shape = grid_shape(job.config.parallel);
@@ -97,7 +97,8 @@ class MemoryMatrix : public testing::TestWithParam<Case> {
     if (!same) grid_ = std::make_unique<ProcessGrid>(MPI_COMM_WORLD, shape);
     return train(*grid_, job, steps);
   }
-  // The same grid and stage with everything in memory and nothing recomputed: run once.
+  // Results of the same grid and ZeRO stage with everything in memory and nothing recomputed. Run
+  // once.
   static const std::vector<StepMetrics>& plain(const Case& c) {
     Layout layout = c.layout;
     layout.recompute = 0;
@@ -119,7 +120,7 @@ class MemoryMatrix : public testing::TestWithParam<Case> {
   static inline std::unique_ptr<SharedDirectory> directory_;
   static inline std::unique_ptr<ProcessGrid> grid_;                      // of the last case
   static inline std::vector<StepMetrics> alone_;                         // on one rank
-  static inline std::map<std::string, std::vector<StepMetrics>> plain_;  // by what they share
+  static inline std::map<std::string, std::vector<StepMetrics>> plain_;  // by grid and ZeRO stage
 };
 
 TEST_P(MemoryMatrix, IsOneLossCurve) {
@@ -143,7 +144,7 @@ TEST_P(MemoryMatrix, IsOneLossCurve) {
 INSTANTIATE_TEST_SUITE_P(All, MemoryMatrix, testing::ValuesIn(all_cases()),
                          [](const auto& info) { return name_of(info.param); });
 
-// Grids that carry each golden case between them.
+// Layouts that cover each golden case between them.
 std::vector<Layout> golden_layouts() {
   switch (world_size()) {
     case 2:

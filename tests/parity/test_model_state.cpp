@@ -1,5 +1,5 @@
-// What a rank holds of the model's state once it has trained, from its own memory: the bytes a
-// parameter of Rajbhandari et al. 2020 (ZeRO), and beside them what the dry run lists and no more.
+// Memory of the model's state on a rank after training, measured: the bytes per parameter of
+// Rajbhandari et al. 2020 (ZeRO), plus what the dry run lists and no more.
 #include <gtest/gtest.h>
 
 #include "src/forecast/memory_check.hpp"
@@ -10,7 +10,7 @@
 namespace triax::test {
 namespace {
 
-// Large enough for its padding: blocks are cut into equal parts of whole cache lines.
+// Large enough that padding (each shard is a whole number of cache lines) hardly counts.
 nlohmann::json job_of(int stage, bool wide_gradients) {
   auto job = golden_job(read_golden("gpt2-tiny"),
                         {.data = world_size(), .micro = 1, .zero = stage, .type = "bf16"});
@@ -21,7 +21,7 @@ nlohmann::json job_of(int stage, bool wide_gradients) {
   return job;
 }
 
-// Bytes a parameter where stage `n` is cut over so many ranks: 2 of weights, 2 of gradients (4 in
+// Bytes per parameter with ZeRO stage `n` over `ranks` ranks: 2 of weights, 2 of gradients (4 in
 // float32), and 12 of master weights and moments.
 double model_bytes(int stage, bool wide_gradients, double ranks) {
   const double weights = stage >= 3 ? 2.0 / ranks : 2.0;
@@ -46,7 +46,7 @@ TEST(ModelState, IsSixteenBytesAParameterCutByStage) {
           count_parameters(job.config.model) * model_bytes(stage, wide_gradients, world_size());
       EXPECT_NEAR(state, expected, 0.01 * expected);
       KindBytes listed = plan.memory.of(world_rank()).in_memory();
-      listed.communication = 0;  // MPI's own
+      listed.communication = 0;  // MPI's own memory is not in the plan
       EXPECT_EQ(by_kind(held, plan.program), listed);
     }
 }

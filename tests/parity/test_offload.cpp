@@ -1,4 +1,5 @@
-// Where optimizer state and parameters lie changes no bit: on a disk, in parts, or in memory.
+// The location of optimizer state and parameters changes no bit: on a disk, in sub-groups, or in
+// memory.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -16,7 +17,7 @@ using testing::HasSubstr;
 
 constexpr std::int64_t steps = std::min(PARITY_STEPS, 5);
 
-// The grids of the ranks, with every ZeRO stage.
+// Layouts of these ranks with every ZeRO stage.
 std::vector<Layout> layouts() {
   std::vector<Layout> all;
   for (const int zero : {0, 1, 2, 3}) {
@@ -56,7 +57,7 @@ TEST(Offload, ToNvmeChangesNoBit) {
     }
 }
 
-// 16-bit parameters: the master copy is in the store too.
+// 16-bit parameters: their master copies are offloaded too.
 TEST(Offload, MasterWeightsChangeNoBit) {
   const SharedDirectory directory;
   for (const Layout& layout : layouts()) {
@@ -173,7 +174,7 @@ TEST(Offload, ADiskThatFailsInTheMidstIsNamedWithItsInstruction) {
               AllOf(HasSubstr("fetch b"), HasSubstr(file), HasSubstr("the file ends there")));
 }
 
-// All ranks throw where one has no room.
+// All ranks throw if one has no disk space.
 TEST(Offload, AFullDiskIsFoundAtTheStart) {
   const SharedDirectory directory;
   std::signal(SIGXFSZ, SIG_IGN);
@@ -189,7 +190,7 @@ TEST(Offload, AFullDiskIsFoundAtTheStart) {
   EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
 }
 
-// A checkpoint says nothing of where the state was.
+// A checkpoint does not record where the state was.
 TEST(Offload, ChangesAtAResumeChangeNoBit) {
   const SharedDirectory directory;
   const SharedDirectory disk;

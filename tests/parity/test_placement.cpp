@@ -1,4 +1,4 @@
-// What only changes where and when work is done changes no bit of the losses.
+// Options that change only where and when work is done change no bit of the losses.
 #include <gtest/gtest.h>
 #include <omp.h>
 
@@ -17,7 +17,7 @@ std::vector<StepMetrics> train(const GoldenCase& golden, const Layout& layout) {
   return test::train(ranks.mpi(), golden_job(golden, layout), steps);
 }
 
-// Without clipping: the norm is a sum over stages, whose order may differ.
+// Trains without clipping, because the norm is a sum over stages whose order may differ.
 std::vector<StepMetrics> train_unclipped(const GoldenCase& golden, const Layout& layout) {
   const SubCommunicator ranks(layout.ranks());
   auto job = golden_job(golden, layout);
@@ -25,7 +25,7 @@ std::vector<StepMetrics> train_unclipped(const GoldenCase& golden, const Layout&
   return test::train(ranks.mpi(), job, steps);
 }
 
-// The layouts of `all` that the ranks can be split into.
+// Layouts of `all` whose number of ranks divides this test's.
 std::vector<Layout> possible(const std::vector<Layout>& all) {
   std::vector<Layout> some;
   std::copy_if(all.begin(), all.end(), std::back_inserter(some),
@@ -42,7 +42,7 @@ TEST(Placement, TheSameJobTwiceIsTheSame) {
   }
 }
 
-// oneDNN divides some sums by threads on some processors: else it would be no bit.
+// oneDNN splits some sums over threads on some processors; otherwise no bit would change.
 TEST(Placement, ThreadsChangeRoundingsAlone) {
   if (world_size() > 1) GTEST_SKIP() << "one rank's threads";
   const int before = omp_get_max_threads();
@@ -92,7 +92,7 @@ TEST(Placement, RecomputeChangesNoBit) {
     }
 }
 
-// Dropout masks are drawn again, and what is rounded to 16 bits is rounded alike.
+// Recomputation draws the same dropout masks and rounds to 16 bits alike.
 TEST(Placement, RecomputeChangesNoBitWithDropoutInBfloat16) {
   const GoldenCase golden = read_golden("gpt2-tiny");
   for (Layout layout : possible({{.micro = 2},
@@ -175,8 +175,8 @@ TEST(Placement, CutsAndSchedulesChangeNoBit) {
   }
 }
 
-// With ZeRO 1 gradients go through a reduce-scatter, else through an all-reduce. Two ranks add the
-// same two numbers either way; MPI adds those of more ranks in another order.
+// ZeRO-1 reduces gradients by a reduce-scatter instead of an all-reduce. With two ranks both add
+// the same two numbers; with more, MPI uses another order.
 TEST(Placement, ShardedOptimizerStateChangesNoBitOnTwoRanks) {
   for (const char* name : {"gpt2-tiny", "llama-tiny"})
     for (Layout layout :
@@ -205,7 +205,7 @@ TEST(Placement, OrderOfTheAxesChangesNoBit) {
   }
 }
 
-// Sums over ranks are taken elsewhere: equal to rounding.
+// Sums over ranks are made elsewhere: equal to rounding.
 TEST(Placement, SequenceParallelismChangesRoundingOnly) {
   for (const char* name : {"gpt2-odd", "llama-tiny", "qwen2-odd"})
     for (Layout layout : possible({{.tensor = 2, .micro = 3}, {.tensor = 4, .micro = 4}})) {

@@ -10,8 +10,8 @@
 namespace triax::test {
 namespace {
 
-// Relative, of a loss: bf16 keeps 8 bits of a number, fp16 11, and fp8 4 in the linear maps (3 of
-// gradients).
+// Relative tolerances of a loss. bf16 keeps 8 bits of a number, fp16 11, and fp8 4 in linear maps
+// (3 for gradients).
 constexpr double bf16_tolerance = 1e-3, fp16_tolerance = 2e-4, fp8_tolerance = 1e-2;
 
 std::vector<Layout> layouts() {
@@ -43,7 +43,7 @@ TEST_P(Precision, GoldenLossesToTheRoundingOfTheType) {
       if (!carries(golden, layout)) continue;
       SCOPED_TRACE(layout.text());
       auto job = golden_job(golden, layout);
-      // No step is skipped at this scale: the data and the schedule stay those of the case.
+      // No step is skipped at this scale, so data and schedule stay those of the case.
       if (layout.type == "fp16") job["fp16"]["initial_scale_power"] = 10;
       for (const StepMetrics& step :
            train(MPI_COMM_WORLD, job, std::min<std::int64_t>(PARITY_STEPS, 10))) {
@@ -59,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, Precision, testing::Values("gpt2-tiny", "llama-t
                            return info.param.substr(0, info.param.find('-'));
                          });
 
-// Text that a small byte model learns a good part of in 60 steps.
+// Text of which a small byte model learns much in 60 steps.
 std::string text() {
   std::string lines;
   for (int i = 0; i < 2000; ++i)
@@ -76,7 +76,7 @@ double final_loss(const std::string& type) {
   job["run"]["steps"] = 60;
   const std::vector<double> losses = losses_of(train(MPI_COMM_SELF, job, 60));
   EXPECT_LT(losses.back(), 0.7 * losses.front()) << type;
-  double last = 0.0;  // ten steps together: a step alone depends on its samples
+  double last = 0.0;  // averaged over ten steps, because one step depends on its samples
   for (std::size_t i = 50; i < 60; ++i) last += losses[i] / 10;
   return last;
 }
@@ -90,7 +90,7 @@ TEST(PrecisionCurve, SixtyStepsEndWhereFloat32Ends) {
   EXPECT_NEAR(final_loss("fp8"), expected, 0.03 * expected);
 }
 
-// The gradient of a step of 16 micro-batches.
+// Gradient of a step of 16 micro-batches.
 GlobalValues gradient(const std::string& type, const std::string& sums) {
   auto job = golden_job(read_golden("gpt2-tiny"), {.micro = 1, .type = type});
   job["train_batch_size"] = 16;
@@ -117,7 +117,7 @@ TEST(GradientAccumulation, InFloat32IsCloserToFloat32) {
   const double in_bf16 = distance(gradient("bf16", ""), exact);
   const double in_f32 = distance(gradient("bf16", "fp32"), exact);
   EXPECT_EQ(distance(gradient("bf16", "bf16"), exact), in_bf16);
-  EXPECT_LT(in_f32, 0.95 * in_bf16);  // what is left is the rounding of the products
+  EXPECT_LT(in_f32, 0.95 * in_bf16);  // the rest is the rounding of the products
   EXPECT_GT(in_f32, 0.0);
 }
 

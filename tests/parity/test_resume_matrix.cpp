@@ -1,4 +1,4 @@
-// Any layout resumes the checkpoint of any other: the losses go on as if nobody had stopped.
+// Any layout resumes the checkpoint of any other: losses continue as without a stop.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace triax::test {
 namespace {
 
 constexpr std::int64_t steps_before = 2, steps_after = 2;
-// Relative, of losses and gradient norms; bf16 keeps 8 bits of a number, and a norm is a sum of
-// many gradients that are rounded so.
+// Relative tolerances of losses and gradient norms. bf16 keeps 8 bits of a number, and a norm sums
+// many rounded gradients.
 constexpr double f32_tolerance = 1e-5, bf16_tolerance = 1e-3, bf16_norm_tolerance = 1e-2;
 
 struct Member {
@@ -51,7 +51,8 @@ std::vector<Pair> all_pairs() {
   return pairs;
 }
 
-// The first ranks of the world, as many as a member needs, and the groups of others like them.
+// The first ranks of the world, as many as a member needs. The other ranks form groups of the same
+// size.
 struct Group {
   explicit Group(const Config& config)
       : ranks(grid_shape(config.parallel).size()), grid(make_grid(ranks.mpi(), config)) {}
@@ -75,7 +76,7 @@ class ResumeMatrix : public testing::TestWithParam<Pair> {
     auto job = golden_job(read_golden("gpt2-tiny"), member.layout);
     job["run"]["directory"] = directory_->path(run);
     job["run"]["steps"] = steps_before + steps_after;
-    // What could lose its place: samples, dropout's masks, a learning rate that changes.
+    // Things that a resume could get wrong: samples, dropout masks, a changing learning rate.
     job["data"]["seq_length"] = 16;
     job["data"]["shuffle"] = true;
     add_dropout(job);
@@ -85,24 +86,24 @@ class ResumeMatrix : public testing::TestWithParam<Pair> {
     }
     return job;
   }
-  // The lines of metrics.jsonl, on rank 0, which is in every run.
+  // Lines of metrics.jsonl, on rank 0, which takes part in every run.
   static std::vector<nlohmann::json> run(const Member& member, const nlohmann::json& text) {
     const Layout& l = member.layout;
     const LoadedJob job = load(text, l.ranks());
-    auto& group = groups_[{l.tensor, l.pipeline, l.data}];  // to make one is dear
+    auto& group = groups_[{l.tensor, l.pipeline, l.data}];  // expensive to make
     if (!group) group = std::make_unique<Group>(job.config);
     if (world_rank() >= l.ranks()) return {};
     train_to_the_end(group->grid, job);
     return world_rank() == 0 ? metrics_of(job.config.run.directory) : std::vector<nlohmann::json>();
   }
-  // The run that was not interrupted. It leaves the checkpoint that all readers resume.
+  // The uninterrupted run. It leaves the checkpoint that all readers resume.
   static const std::vector<nlohmann::json>& straight(const Member& writer) {
     const auto [found, is_new] = straight_.try_emplace(writer.name);
     if (!is_new) return found->second;
     auto job = job_of(writer, writer.name);
     job["checkpoint"]["interval"] = steps_before;
     found->second = run(writer, job);
-    everyone_->world().barrier(Stream{}).wait(Stream{});  // the file is there for all
+    everyone_->world().barrier(Stream{}).wait(Stream{});  // every rank sees the file
     return found->second;
   }
   static std::vector<nlohmann::json> resumed(const Pair& pair) {

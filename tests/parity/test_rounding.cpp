@@ -1,5 +1,5 @@
-// Weights that are rounded at random: by the numbers of their elements, whatever the layout, and
-// the same once a run goes on from a file.
+// Stochastically rounded weights: the random words belong to the elements, so results depend
+// neither on the layout nor on a resume.
 #include <gtest/gtest.h>
 
 #include "io/checkpoint/checkpoint_header.hpp"
@@ -33,8 +33,8 @@ nlohmann::json rounding_job(const char* golden, Layout layout, const char* type)
   return job;
 }
 
-// The 16-bit weights after a step, which every rank has (ZeRO 3 gathers them for the next step
-// only), against the float32 masters that they were made from.
+// Compares the 16-bit weights after a step with the float32 masters that they were rounded from.
+// Every rank has these weights (ZeRO-3 gathers them only for the next step).
 void expect_rounded_by_number(const nlohmann::json& text) {
   const LoadedJob job = load(text, world_size());
   ProcessGrid grid = make_grid(MPI_COMM_WORLD, job.config);

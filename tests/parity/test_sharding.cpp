@@ -1,4 +1,4 @@
-// Ways to cut the state that bear another name or another group: the same run.
+// Other names and other groups for sharded state: the same run.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,8 @@ nlohmann::json zero(int stage, const nlohmann::json& more = nlohmann::json::obje
   return {{"zero_optimization", section}};
 }
 
-// Every size of shard group, stages 1 to 3, beside a tensor or a pipeline axis where ranks allow.
+// Every size of shard group with ZeRO stages 1 to 3, beside a tensor or pipeline axis if the ranks
+// allow.
 TEST(HybridSharding, TrainsAsTheGoldenRun) {
   const int ranks = world_size();
   for (const std::string name : {"gpt2-tiny", "llama-odd"}) {
@@ -43,7 +44,7 @@ TEST(HybridSharding, TrainsAsTheGoldenRun) {
   }
 }
 
-// Each group has all of the state, and only the sum over the groups is beyond it.
+// Each group holds all of the state, so only the sum of gradients crosses groups.
 TEST(HybridSharding, SumsOverGroupsOnceAStep) {
   const int ranks = world_size();
   if (ranks < 4) GTEST_SKIP() << "needs two groups of two";
@@ -52,7 +53,8 @@ TEST(HybridSharding, SumsOverGroupsOnceAStep) {
   const auto bytes = [&](int stage, int size) {
     return run(golden, layout, zero(stage, {{"mics_shard_size", size}})).back().bytes_sent_data;
   };
-  // A stage 3 group of two gathers and reduces within itself: no more than stage 3 over all.
+  // A ZeRO-3 group of two gathers and reduces within itself: no more bytes than ZeRO-3 over all
+  // ranks.
   EXPECT_LT(bytes(3, 2), bytes(3, -1));
 }
 
@@ -61,7 +63,7 @@ void expect_same_run(const std::vector<StepMetrics>& a, const std::vector<StepMe
   EXPECT_EQ(a.back().bytes_sent_data, b.back().bytes_sent_data);
 }
 
-// Runs on one grid, which is dear to make.
+// Runs jobs on one grid, which is expensive to make.
 class OnGrid {
  public:
   explicit OnGrid(const Layout& layout, const std::vector<int>& node_of_rank = {})
@@ -74,7 +76,7 @@ class OnGrid {
     job.merge_patch(changes);
     return train(grid_, load(job, world_size()), std::min<std::int64_t>(steps, 3));
   }
-  // By FSDP's names, and not a word of ZeRO.
+  // The job in FSDP's terms, without ZeRO's.
   std::vector<StepMetrics> fsdp(const nlohmann::json& section) {
     return with({{"fsdp", section}, {"zero_optimization", nullptr}});
   }
@@ -110,7 +112,7 @@ TEST(Fsdp, ItsOtherKeysAreTheSameRuns) {
                   run.with(zero(3)));
 }
 
-// Shards within a node and copies across nodes: MiCS' groups, of a node's data ranks.
+// Shards within a node and copies across nodes: MiCS' groups of a node's data ranks.
 TEST(Fsdp, HybridShardIsAGroupForEachNode) {
   if (world_size() < 4) GTEST_SKIP() << "needs two nodes of two";
   OnGrid run({.data = 4, .micro = 1}, {0, 0, 1, 1});

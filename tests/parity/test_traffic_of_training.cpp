@@ -1,6 +1,6 @@
-// The bytes that a step reports by axis are those that the model's sizes predict (ring formulas,
-// src/comm/interface/traffic.hpp), summed over all ranks; and what a job's plan says of messages
-// and memory before the run is what the run counts.
+// Bytes reported per step and axis equal the prediction from the model's sizes (ring formulas,
+// src/comm/interface/traffic.hpp), summed over all ranks. A plan's messages and memory equal what
+// the run counts.
 #include <gtest/gtest.h>
 
 #include "tests/io/rank_fixtures.hpp"
@@ -15,7 +15,7 @@ StepMetrics one_step(const GoldenCase& golden, const Layout& layout) {
   return train(MPI_COMM_WORLD, golden_job(golden, layout), 1).front();
 }
 
-// Bytes of every parameter, padded to whole blocks in memory: of stage 0 of one rank.
+// Bytes of all parameters, padded in memory: stage 0 of one rank.
 std::int64_t weight_bytes(const GoldenCase& golden) {
   const LoadedJob job = load(golden_job(golden, {.data = world_size(), .micro = 1}), world_size());
   ProcessGrid grid = make_grid(MPI_COMM_WORLD, job.config);
@@ -36,7 +36,7 @@ TEST(TrafficOfTraining, DataParallelSendsEachGradientOnce) {
   const std::int64_t n = world_size();
   const std::int64_t bytes = weight_bytes(golden);
   for (const int zero :
-       {0, 1})  // ZeRO 1: a reduce-scatter of the gradients and an all-gather of the weights
+       {0, 1})  // ZeRO-1: a reduce-scatter of the gradients and an all-gather of the weights
     for (const int micro : {1, 2}) {
       const StepMetrics step =
           one_step(golden, {.data = world_size(), .micro = micro, .zero = zero});
@@ -48,10 +48,10 @@ TEST(TrafficOfTraining, DataParallelSendsEachGradientOnce) {
 }
 
 // Without accumulation (Rajbhandari et al. 2020): a reduce-scatter of the gradients and an
-// all-gather of the weights up to stage 2, and one more of the weights in stage 3, where they are
-// gathered for the forward and for the backward pass. There the first and the last layer are
-// gathered once: what the embedding is read for is over with the forward pass, and nothing is
-// between the head's two. (A tied table is gathered for both, that is twice.)
+// all-gather of the weights up to ZeRO-2, and one more all-gather in ZeRO-3, which gathers for the
+// forward and for the backward pass. There the first and the last layer are gathered once: the
+// embedding is read in the forward pass only, and the head's two passes follow each other. (A tied
+// table is gathered for both, so twice.)
 TEST(TrafficOfTraining, EachStageSendsWhatItsAuthorsCount) {
   const std::int64_t n = world_size();
   for (const char* name : {"gpt2-tiny", "llama-tiny"})
@@ -100,9 +100,10 @@ TEST(TrafficOfTraining, TensorParallelSumsActivationsTwiceALayerAndPass) {
   const std::int64_t rows = golden.global_batch * golden.sequence_length;
   const std::int64_t activation = rows * 64 * float_bytes;
   const std::int64_t layers = 4;
-  // Forward: the embedding, and attention and MLP of each layer; backward: those, and the head.
+  // Forward: the embedding, and attention and MLP of each layer; backward: the same layers, and the
+  // head.
   const std::int64_t sums = (1 + 2 * layers) + (2 * layers + 1);
-  const std::int64_t statistics = rows * 3 * n * float_bytes;  // of the softmax, gathered
+  const std::int64_t statistics = rows * 3 * n * float_bytes;  // softmax statistics, gathered
   const StepMetrics step =
       one_step(golden, {.tensor = world_size(), .micro = 2, .sequence_parallel = false});
   EXPECT_EQ(step.bytes_sent_tensor, sums * 2 * (n - 1) * activation + (n - 1) * statistics);
@@ -110,8 +111,8 @@ TEST(TrafficOfTraining, TensorParallelSumsActivationsTwiceALayerAndPass) {
   EXPECT_EQ(step.bytes_sent_pipeline, 0);
 }
 
-// Places for every rank of the test, with what changes messages: stages and chunks, sequence
-// parallelism, ZeRO, accumulation, recomputation.
+// Layouts for every rank of the test that change messages: stages and chunks, sequence parallelism,
+// ZeRO, accumulation, recomputation.
 std::vector<Layout> layouts() {
   const int n = world_size();
   std::vector<Layout> all = {
@@ -133,7 +134,7 @@ std::vector<Layout> layouts() {
   return all;
 }
 
-// Returns what the rank has allocated.
+// Trains the job, compares it with the plan, and returns what the rank has allocated.
 Allocations expect_as_planned(const nlohmann::json& text) {
   LoadedJob job = load(text, world_size());
   job.config.checkpoint.async = AsyncWrites::on;
@@ -142,7 +143,7 @@ Allocations expect_as_planned(const nlohmann::json& text) {
   Trainer trainer(job, grid);
   const Stage stage = make_stage(plan.config, grid.pipeline_rank(), grid.tensor_rank());
   Allocations planned = planned_allocations(plan.config, plan.steps, stage);
-  // Of shard groups the first one writes.
+  // Only the first shard group writes.
   if (data_shard(plan.config, grid.data_rank()).group > 0) planned.snapshot = 0;
   EXPECT_EQ(trainer.allocations(), planned);
   const StepMetrics metrics = trainer.train_step(0);
@@ -171,7 +172,7 @@ TEST(TrafficOfTraining, MessagesAndAllocationsAreThosePlanned) {
   EXPECT_GT(jobs, 10);
 }
 
-// Groups of every size below the data axis.
+// Shard groups of every size below the data axis.
 TEST(TrafficOfTraining, ShardGroupsAreAsPlanned) {
   const GoldenCase golden = read_golden("gpt2-tiny");
   const int n = world_size();
@@ -187,7 +188,7 @@ TEST(TrafficOfTraining, ShardGroupsAreAsPlanned) {
       }
 }
 
-// No message of the gather is longer than the bucket, and the plan knows how many there are.
+// No message of the gather is longer than the bucket, and the plan knows their number.
 TEST(TrafficOfTraining, PiecesOfGathersAreAsPlanned) {
   const GoldenCase golden = read_golden("gpt2-tiny");
   for (const int zero : {1, 2, 3})
@@ -215,7 +216,7 @@ TEST(TrafficOfTraining, PiecesOfGathersAreAsPlanned) {
     }
 }
 
-// 16 bits have half the bytes of activations and parameters, and a master copy.
+// 16-bit types halve the bytes of activations and parameters, and add a master copy.
 TEST(TrafficOfTraining, TypesOfSixteenBitsAreAsPlanned) {
   const GoldenCase golden = read_golden("gpt2-tiny");
   const int n = world_size();

@@ -1,4 +1,4 @@
-// What ZeRO cuts, and how far it reduces and gathers ahead, changes no bit where the sums are the
+// ZeRO's sharding, and how far it reduces and gathers ahead, change no bit if the sums are the
 // same.
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t steps = 3;
 
-// Layouts of these ranks with data ranks; interleaved and gpipe open gradients of several
+// Layouts of these ranks with a data axis. Interleaved and gpipe hold gradients of several
 // micro-batches at once.
 std::vector<Layout> layouts() {
   if (world_size() == 2)
@@ -57,7 +57,7 @@ TEST(Zero, OverlapChangesNoBit) {
       const auto beside_compute = train_job(job);
       job["zero_optimization"]["overlap_comm"] = false;
       expect_same_bits(beside_compute, train_job(job));
-      if (layout.zero == 3) return;  // reduces as ZeRO 2 does
+      if (layout.zero == 3) return;  // reduces like ZeRO-2
       job["zero_optimization"]["overlap_comm"] = true;
       job["zero_optimization"]["reduce_bucket_size"] = 1;
       expect_same_bits(beside_compute, train_job(job));
@@ -86,7 +86,7 @@ TEST(Zero, ShardedParametersChangeNoBit) {
   });
 }
 
-// Two ranks add the same two numbers, once a step where there is one micro-batch.
+// Two ranks add the same two numbers, once per step if there is one micro-batch.
 TEST(Zero, ShardedGradientsOfOneMicrobatchChangeNoBitOnTwoRanks) {
   if (world_size() != 2) GTEST_SKIP() << "needs 2 ranks";
   for (const char* name : {"gpt2-tiny", "llama-tiny"}) {
@@ -101,12 +101,12 @@ TEST(Zero, ShardedGradientsOfOneMicrobatchChangeNoBitOnTwoRanks) {
   }
 }
 
-// 16 bits go the same ways.
+// 16-bit types take the same paths.
 TEST(Zero, PlacementChangesNoBitIn16Bits) {
   const GoldenCase golden = read_golden("llama-tiny");
   for (Layout layout : layouts())
     for (const char* type : {"bf16", "fp16"}) {
-      if (layout.schedule == "1f1b") continue;  // gpipe and interleaved: the longest windows
+      if (layout.schedule == "1f1b") continue;  // gpipe and interleaved keep gradients longest
       layout.type = type;
       layout.zero = 2;
       SCOPED_TRACE(layout.text());
