@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The n-th open, write, sync, close, rename, ... of a run fails, once or from then on, with an error of the disk; or a
-# write does half of what it was asked. Checkpoints lie in one file or in more, and are written in the background or
-# not. The run must end, with status 0 and all its work done or with status 3, and say the system's reason; what has the
-# name of a checkpoint must verify; and the same command must then go on to the numbers and the state of a run that
-# nothing disturbed, bit for bit, and leave nothing behind. fail_nth.cpp lets them fail.
+# Lets the n-th open, write, sync, close, rename, ... of a run fail, once or from then on, with a disk error; or lets a
+# write do only half of its work (fail_nth.cpp). Checkpoints lie in one file or in several, and are written in the
+# background or not. The run must end with status 0 and all its work done, or with status 3, and must print the system's
+# reason. Every file with a checkpoint's name must verify. The same command must then continue to the numbers and the
+# state of an undisturbed run, bit for bit, and leave no other files.
 # usage: fail_every.sh TRIAX MPIEXEC FLAG LIBRARY [MOST [SEED]]
-#   MOST: so many calls of each kind, drawn at random (the test suite: 1); 0: every one (hours)
-#   SEED: of what is drawn; without it TRIAX_FAULT_SEED, or 1
+# MOST: number of calls of each kind to fail, drawn at random (the test suite: 1); 0: every one (hours)
+# SEED: seed of the draw; default TRIAX_FAULT_SEED, or 1
 set -u
 . "$(dirname "$0")/functions.sh"
 triax=$1 mpiexec=$2 flag=$3 library=$4 most=${5:-1} seed=${6:-${TRIAX_FAULT_SEED:-1}}
@@ -34,11 +34,11 @@ train() { timeout 300 "$mpiexec" "$flag" "$ranks" "$@" "$triax" train job.json \
 names() { (cd "$1" && find . ! -name .lock | sort); }
 text_of() { [ "$1" = 5 ] && echo "Input/output error" || echo "No space left on device"; }
 
-# A whole run: its numbers, its last state, and no other files.
+# Checks that a run is complete: its numbers, its last state, and no other files.
 check_done() {
   cmp <(numbers run) <(numbers whole) || return 1
   "$triax" checkpoint diff --tensors run/checkpoints/step-000004.h5 whole/checkpoints/step-000004.h5 > out 2>&1 || return 1
-  # An older checkpoint stays where the run cannot tell whether the last one is safe.
+  # An older checkpoint stays if the run cannot tell whether the last one is safe.
   cmp <(names run | sed "/step-000002/d; /metrics.jsonl.superseded/d; s/parts-[0-9]*/parts/") <(names whole)
 }
 
@@ -49,11 +49,11 @@ try() {  # rank kind nth last error
   train env LD_PRELOAD="$library" FAIL_BELOW="$work/run" FAIL_LOG="$work/log" FAIL_RANK="$1" FAIL_KIND="$2" \
     FAIL_NTH="$3" FAIL_LAST="$4" FAIL_ERROR="$5"
   local status=$? file
-  grep -q ^failed log || return  # the calls of a run are not always as many
+  grep -q ^failed log || return  # the number of calls differs between runs
   tried=$((tried + 1))
   [ "$status" -eq 0 ] || [ "$status" -eq 3 ] || fail "status $status"
   [ "$5" -eq 0 ] && [ "$status" -ne 0 ] && fail "half a write: status $status"
-  # What the run does without need not be said: a reservation, what is written into a lock, a call that is tried again.
+  # Failures without consequence are not reported: a reservation, the text of a lock file, a call that is repeated.
   [ "$status" -eq 0 ] && [ "$(grep -c "^checkpoint run/" out)" -eq 2 ] || grep -q "$(text_of "$5")" out ||
     fail "the reason is not said: $(grep ^failed log | head -n 1)"
   for file in run/checkpoints/step-??????.h5; do

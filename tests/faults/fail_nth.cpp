@@ -1,29 +1,29 @@
-// Preloaded into triax (LD_PRELOAD): counts the calls that touch files below a directory, by kind,
-// and lets some of a kind fail as a bad or full disk would, or wait. What it is told by the
-// environment:
+// Library to preload into triax (LD_PRELOAD). Counts the calls that touch files below a directory,
+// by kind, and makes some of them fail as a bad or full disk would, or wait. Environment variables:
 //
-// FAIL_BELOW: the directory, an absolute path; nothing is done without it.
+// FAIL_BELOW: absolute path of the directory; without it nothing is done.
 //
-// FAIL_KIND: open, write, sync, rename, truncate, reserve, mkdir, close; nothing: only counts.
+// FAIL_KIND: open, write, sync, rename, truncate, reserve, mkdir or close; without it calls are
+// only counted.
 //
-// FAIL_NTH: which call of the kind, from 1, counted by this process.
+// FAIL_NTH: the first affected call of that kind, counted from 1 by this process.
 //
-// FAIL_LAST: up to which call; nothing: FAIL_NTH alone.
+// FAIL_LAST: the last affected call; default FAIL_NTH.
 //
-// FAIL_ERROR: the number of the error; 0: a write that does half of what it was asked, as on a disk
-// that gets full; nothing: these calls do not fail.
+// FAIL_ERROR: error number; 0 makes a write do half of its work, as on a disk that fills up;
+// without it no call fails.
 //
-// FAIL_HOLD: a file: before all else these calls wait until it is there, a minute at most.
+// FAIL_HOLD: a file; affected calls first wait until it exists, one minute at most.
 //
-// FAIL_RANK: the process of this PMI_RANK (no PMI_RANK: 0); nothing: all of them.
+// FAIL_RANK: the process with this PMI_RANK (0 if it is unset); default all processes.
 //
-// FAIL_THREAD: background: only calls of threads other than the process's first are counted.
+// FAIL_THREAD: background counts only calls of threads other than the process's first.
 //
-// FAIL_LOG: appended to: "held KIND PATH" where a call begins to wait, "failed KIND PATH" at each
-// failure, "count RANK KIND CALLS" at the end of the process.
+// FAIL_LOG: file to which lines are appended: "held KIND PATH" when a call begins to wait, "failed
+// KIND PATH" at each failure, "count RANK KIND CALLS" at the end of the process.
 //
-// Calls of io_uring pass by unseen. A close that fails has closed, as on Linux; where a file was
-// open for reading alone it does not fail there, and is not counted here.
+// Calls through io_uring are not seen. A close that fails has closed the file, as on Linux. Closing
+// a file that was opened for reading only is neither failed nor counted.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -79,7 +79,7 @@ class Faults {
       log("count " + rank_ + " " + std::string(names[kind]) + " " + std::to_string(calls_[kind]));
   }
 
-  // True where this call is to fail; errno says why.
+  // Returns whether this call must fail, with errno set.
   bool fails(Kind kind, const std::string& path) {
     if (below_.empty() || !(path == below_ || path.starts_with(below_ + "/"))) return false;
     if (background_ && ::gettid() == ::getpid()) return false;
@@ -137,11 +137,11 @@ struct CountsAtTheEnd {
 
 Faults& faults() {
   static const CountsAtTheEnd counts;
-  static Faults& all = *new Faults;  // not destroyed: files are closed until the very end
+  static Faults& all = *new Faults;  // never destroyed, because files are closed until the very end
   return all;
 }
 
-// What a write is to answer, where it is to do less than it was asked: -1 and the error, or half.
+// Result of a write that must fail: -1 with errno, or half of the bytes written.
 template <class Half>
 ssize_t failed_write(Half half) {
   return errno == 0 ? half() : -1;
@@ -153,7 +153,7 @@ mode_t mode_of(int flags, va_list more) {
 
 }  // namespace
 
-// An open of each name that the C library has for it.
+// Every name that the C library has for open.
 #define TRIAX_OPEN(name)                                               \
   int name(const char* path, int flags, ...) {                         \
     va_list more;                                                      \

@@ -1,17 +1,18 @@
-# Sourced by the scripts beside it.
+# Sourced by the scripts of this folder.
 
-# The metrics of a run's directory, without what depends on the clock or the machine.
+# Metrics of a run directory, without values that depend on the clock or the machine.
 numbers() { sed -E 's/,"(tokens_per_second|step_seconds|peak_memory_bytes)":[^,]*//g; s/,"(bytes|messages)_sent".*//' "$1/metrics.jsonl"; }
 
-# A directory for this script alone, and into it. Removing it is the script's. The program and the library that it was
-# given are found from there too.
+# Creates a directory for this script, which the script removes, and changes into it. Relative paths of the program and
+# the library still work there.
 begin_work() {
   triax=$(realpath "$triax") library=${library:+$(realpath "$library")}
   work=$(mktemp -d) && cd "$work" || exit 1
   export OMP_NUM_THREADS=1
 }
 
-# The same for a script whose calls fail_nth.cpp fails or holds, until there is a file gate; with its arguments, and a text.
+# The same for a script that fails or holds calls through fail_nth.cpp (held until the file gate exists). Also makes a
+# text.
 begin_held_work() {  # TRIAX MPIEXEC FLAG LIBRARY
   triax=$1 mpiexec=$2 flag=$3 library=$4 launcher=
   begin_work
@@ -20,11 +21,11 @@ begin_held_work() {  # TRIAX MPIEXEC FLAG LIBRARY
   make_text 300
 }
 
-# The file text, of so many lines.
+# Writes the file text with a number of lines.
 make_text() { for i in $(seq "$1"); do echo "line $i of a text to train on"; done > text; }
 
-# job.json: a GPT of so many layers and heads, of such a width and sequence length, in float32 with AdamW on the file
-# text. The sections are JSON behind the others, each with a comma at its end.
+# Writes job.json: a GPT in float32 with AdamW, trained on the file text. `sections` is JSON for further sections, each
+# followed by a comma.
 make_job() {  # layers heads width length global-batch sections
   cat > job.json << JOB
 {"model": {"architecture": "gpt2", "n_layer": $1, "n_head": $2, "n_embd": $3, "n_positions": $4, "vocab_size": 256},
@@ -47,7 +48,7 @@ ranks() {
   done 2> /dev/null
 }
 
-# The process of a rank, by the number that the launcher gave it.
+# Process of a rank, by the launcher's number.
 process_of() {
   for p in $(ranks); do
     tr '\0' '\n' < "/proc/$p/environ" 2> /dev/null | grep -qx "PMI_RANK=$1" && echo "$p"

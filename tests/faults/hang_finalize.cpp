@@ -1,5 +1,5 @@
-// Preloaded into triax (LD_PRELOAD): a network that hangs as MPI ends. MPI_Finalize of rank 1 does
-// not return for five minutes; that of the others waits for it.
+// Library to preload into triax (LD_PRELOAD): a network that hangs at the end of MPI. MPI_Finalize
+// of rank 1 returns only after five minutes, and the other ranks wait for it.
 #include <mpi.h>
 
 #include <chrono>

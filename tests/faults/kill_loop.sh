@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Kills a training job at random instants, one rank or all of them, again and again until it has come to its end. After
-# each kill the newest checkpoint must verify, and the run must go on from it; at the end its metrics and its last
-# checkpoint are those of a run that nothing disturbed, bit for bit.
-# usage: kill_loop.sh TRIAX MPIEXEC FLAG [KILLS [SEED]]      (10 kills; jobs/test.sh --long: 200)
+# Kills a training job at random times, one rank or all of them, until the job reaches its end. After each kill the
+# newest checkpoint must verify and the run must resume from it. At the end, metrics and last checkpoint equal those of
+# an undisturbed run, bit for bit.
+# usage: kill_loop.sh TRIAX MPIEXEC FLAG [KILLS [SEED]]      (the test suite: 10 kills; by hand: 200)
 set -u
 . "$(dirname "$0")/functions.sh"
 triax=$1 mpiexec=$2 flag=$3 kills=${4:-${TRIAX_TEST_LONG:+200}} seed=${5:-1}
@@ -18,7 +18,7 @@ die() {
 }
 
 make_text 3000
-# A checkpoint after each second step of a few milliseconds: a good part of the time is spent in writing them.
+# One checkpoint per two steps of a few milliseconds, so that much of the time is spent writing.
 make_job 2 2 64 32 4 '
  "data": {"train": ["text"], "valid": ["text"], "seq_length": 32},
  "parallel": {"tensor": 2, "data": "auto"}, "zero_optimization": {"stage": 1},
@@ -30,7 +30,7 @@ newest() { ls run/checkpoints/step-??????.h5 2> /dev/null | tail -n 1; }
 train() { timeout $((120 + 10 * kills)) "$mpiexec" "$flag" 2 "$triax" train job.json "$@" > out 2>&1; }
 
 done_kills=0 in_write=0
-# One at least is to fall into a write, whatever the machine.
+# At least one kill must hit a write, however fast the machine.
 while [ "$done_kills" -lt "$kills" ] || { [ "$in_write" -eq 0 ] && [ "$done_kills" -lt $((4 * kills)) ]; }; do
   before=$(lines)
   train --set run.steps=1000000 &

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Writes of checkpoints in the background (checkpoint.async) that fail once, fail twice or take long. Training goes on
-# meanwhile. What failed once is written once more, from the same state; after a second failure there is no checkpoint
-# of that step, and the others stay. Without checkpoint.async training waits. fail_nth.cpp fails or holds the calls.
+# Background writes of checkpoints (checkpoint.async) that fail once, fail twice or take long. Training continues
+# meanwhile. A write that failed is repeated once from the same state; after a second failure that step has no
+# checkpoint, and the others stay. Without checkpoint.async, training waits. fail_nth.cpp fails or holds the calls.
 # usage: test_background_write.sh TRIAX MPIEXEC FLAG LIBRARY
 set -u
 . "$(dirname "$0")/functions.sh"
@@ -21,7 +21,7 @@ die() {
 file_of() { printf '%s/checkpoints/step-%06d.h5' "$1" "$2"; }
 steps_done() { [ -e run/metrics.jsonl ] && wc -l < run/metrics.jsonl || echo 0; }
 
-# Begins a run of 2 ranks with the faults that are told. check_run awaits its end.
+# Starts a run of 2 ranks with the given faults. check_run waits for its end.
 train() {  # files async VARIABLE=VALUE...
   local files=$1 async=$2
   shift 2
@@ -33,7 +33,7 @@ train() {  # files async VARIABLE=VALUE...
 held() { grep -q ^held log 2> /dev/null; }
 reached() { [ "$(steps_done)" -ge "$1" ]; }
 
-# The run ended well, with the numbers of an undisturbed one, and these checkpoints with its state.
+# Checks that the run ended well with the numbers of an undisturbed one, and that these checkpoints have its state.
 check_run() {  # steps...
   local step
   wait "$launcher" || die "status $?"
@@ -48,7 +48,7 @@ check_run() {  # steps...
 }
 failed_calls() { [ "$(grep -c ^failed log)" -eq "$1" ] || die "$(grep -c ^failed log) calls failed where $1 were to"; }
 
-# The first call for step 4 fails, after training has gone on for as long as it can: until step 8 is due.
+# The first call for step 4 fails after training has continued as far as it can: until step 8 is due.
 fails_once() {  # files rank kind
   what="$1 file(s), rank $2, $3 fails once"
   train "$1" true FAIL_THREAD=background FAIL_RANK="$2" FAIL_KIND="$3" FAIL_NTH=1 FAIL_ERROR=5 FAIL_HOLD="$work/gate"
@@ -62,7 +62,8 @@ fails_once() {  # files rank kind
   if grep "no checkpoint" out; then die "a checkpoint is given up"; fi
 }
 
-# After that of step 4. That of step 12 is begun when both have failed. Who syncs several files goes on after a failure.
+# The calls of step 4 succeed, and step 8 fails twice; step 12's write starts afterwards. A rank that syncs several
+# files continues after a failure.
 fails_twice() {  # files rank kind calls-of-the-kind-for-a-checkpoint calls-of-an-attempt-that-fail
   what="$1 file(s), rank $2, $3 fails twice"
   train "$1" true FAIL_THREAD=background FAIL_RANK="$2" FAIL_KIND="$3" FAIL_NTH=$(($4 + 1)) FAIL_LAST=$(($4 + 1 + $5)) FAIL_ERROR=5
@@ -72,7 +73,7 @@ fails_twice() {  # files rank kind calls-of-the-kind-for-a-checkpoint calls-of-a
   grep "no checkpoint after 8 of 16 steps, training goes on" out | grep -q "Input/output error" || die "the failure is not said"
 }
 
-# The last checkpoint, which is not written in the background, is due when the one before it fails.
+# The last checkpoint, which is not written in the background, is due when the previous one fails.
 is_overtaken() {  # rank kind calls-of-the-kind-for-a-checkpoint
   what="rank $1, $2 fails when the last checkpoint is due"
   train 1 true FAIL_THREAD=background FAIL_RANK="$1" FAIL_KIND="$2" FAIL_NTH=$((2 * $3 + 1)) FAIL_ERROR=5 FAIL_HOLD="$work/gate"
@@ -97,7 +98,7 @@ goes_on() {  # files rank kind
   if grep -q "written once more" out; then die "what takes long is written again"; fi
 }
 
-# With checkpoint.async false, where rank 1's first call of the kind is for step 4's file.
+# checkpoint.async is false. Rank 1's first call of this kind is for step 4's file.
 is_retried() {  # kind
   what="rank 1, $1 fails once, not in the background"
   train 1 false FAIL_RANK=1 FAIL_KIND="$1" FAIL_NTH=1 FAIL_ERROR=5
@@ -106,7 +107,7 @@ is_retried() {  # kind
   grep "Input/output error" out | grep -q "written once more" || die "the second attempt is not said"
 }
 
-# Likewise.
+# checkpoint.async is false: training waits for the held call.
 waits() {  # kind
   what="rank 1 is held in a $1, not in the background"
   train 1 false FAIL_RANK=1 FAIL_KIND="$1" FAIL_NTH=1 FAIL_HOLD="$work/gate"
@@ -124,7 +125,7 @@ for files in 1 2; do
   train "$files" true FAIL_THREAD=background
   wait "$launcher" || die "status $?"
   declare -A calls=()
-  while read -r _ rank kind count; do calls[$rank$kind]=$((count / 3)); done < <(grep ^count log)  # step 16's is not among them
+  while read -r _ rank kind count; do calls[$rank$kind]=$((count / 3)); done < <(grep ^count log)  # without step 16's
   for rank in 0 1; do
     [ "${calls[${rank}write]}" -gt 0 ] && [ "${calls[${rank}sync]}" -gt 0 ] || die "rank $rank writes nothing in the background"
   done

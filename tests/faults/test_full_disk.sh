@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Trains on a disk (a small tmpfs) that gets full in the middle of the run: training goes on, the failure is said, the
-# last good checkpoint stays; once there is room the lines of metrics that waited are written, and checkpoints again. A
-# run that ends on a full disk ends with status 3, and goes on once there is room. The numbers are those of a run that
-# nothing disturbed.
+# Trains on a small tmpfs that fills up during the run. Training continues, the failure is reported, and the last good
+# checkpoint stays. Once there is space again, the delayed lines of metrics are written, and checkpoints too. A run that
+# ends while the disk is full exits with status 3 and can be resumed. Numbers equal those of an undisturbed run.
 # usage: test_full_disk.sh TRIAX MPIEXEC FLAG. Status 77: this user cannot mount a tmpfs.
 set -u
 . "$(dirname "$0")/functions.sh"

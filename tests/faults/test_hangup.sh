@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# A terminal that closes: a run saves and leaves; one that nohup started goes on.
-# usage: test_hangup.sh TRIAX
+# A closed terminal: a run saves and exits; a run started by nohup continues.
 set -u
 . "$(dirname "$0")/functions.sh"
 triax=$1
@@ -24,7 +23,7 @@ steps() {
 gone() { ! kill -0 "$1" 2> /dev/null || grep -q '^State:.Z' "/proc/$1/status"; }
 more_than() { [ "$(steps)" -gt "$1" ]; }
 
-# Whatever the tests themselves were started with.
+# Resets SIGHUP, whatever the tests were started with.
 env --default-signal=HUP "$triax" train job.json > out 2>&1 &
 run=$!
 wait_for "a step" more_than 0

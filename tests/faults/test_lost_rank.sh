@@ -1,18 +1,17 @@
 #!/usr/bin/env bash
-# Takes a rank from runs of 4: killed or stopped, at instants that fall in steps and in checkpoint writes. The job
-# must end with a status other than 0 (3 where a rank is stopped) soon after run.collective_timeout, name the rank,
-# and leave no process behind.
+# Kills or stops one rank of 4, during steps and during checkpoint writes. The job must end with a status other than 0
+# (3 if a rank is stopped) soon after run.collective_timeout, name the rank, and leave no process behind.
 # usage: test_lost_rank.sh TRIAX MPIEXEC FLAG
 set -u
 . "$(dirname "$0")/functions.sh"
 triax=$1 mpiexec=$2 flag=$3
-timeout_s=2 slack_s=90  # a virtual machine may be paused meanwhile
+timeout_s=2 slack_s=90  # a virtual machine may pause during the test
 begin_work
 trap 'rm -rf "$work"' EXIT
 failures=0
 width=32
 hosts=()  # options of mpiexec
-late=     # a rank that comes to its report a moment after the others
+late=  # a rank whose report comes shortly after the others'
 
 fail() {
   echo "FAILED: $*"
@@ -29,8 +28,8 @@ job() {  # tensor pipeline interval
  \"checkpoint\": {\"interval\": $3, \"keep\": 1}, \"gradient_accumulation_steps\": 2,"
 }
 
-# Time in which a process is stopped is not of its wait, but for two looks of its watchdog (0.4 s): its report is due in the
-# moment between another's and the end of the job.
+# Time in which a process is stopped does not count as waiting, except for two polls of its watchdog (0.4 s). Its report
+# is therefore due between another rank's report and the end of the job.
 hold_up() {
   sleep 0.7
   kill -STOP "$1"
@@ -44,7 +43,7 @@ run_case() {  # name signal rank tensor pipeline interval delay
   job "$4" "$5" "$6"
   timeout 200 "$mpiexec" "${hosts[@]}" "$flag" 4 "$triax" train job.json > out 2>&1 &
   local launcher=$!
-  for _ in $(seq 200); do  # until steps are made
+  for _ in $(seq 200); do  # until the job has made steps
     [ -s run/metrics.jsonl ] && break
     sleep 0.1
   done
@@ -81,13 +80,13 @@ run_case "stopped, checkpoints"    STOP   1    1      1        1        0.21
 run_case "stopped, checkpoints 2"  STOP   0    2      1        1        0.37
 run_case "killed, three axes"      KILL   2    2      2        0        0.1
 run_case "killed, checkpoints"     KILL   3    1      1        1        0.3
-width=256  # gradients go through memory that the ranks share
+width=256  # large enough that gradients go through shared memory
 run_case "stopped, shared memory"  STOP   2    1      1        0        0.1
 run_case "stopped, shared memory 2" STOP  0    1      1        0        0.29
 run_case "stopped, shared memory 3" STOP  1    1      2        0        0.17
 run_case "killed, shared memory"   KILL   1    1      1        0        0.2
 width=32
-if "$mpiexec" --version | grep -q HYDRA; then  # two names of this machine are two nodes
+if "$mpiexec" --version | grep -q HYDRA; then  # two names of this machine count as two nodes
   hosts=(-launcher fork -hosts "localhost:2,$(hostname):2")
   late=2
   run_case "stopped, two nodes"    STOP   3    2      2        0        0.1

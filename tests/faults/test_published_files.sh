@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What is on the disk when a checkpoint gets its name, and what stays where the name itself may be lost: lines of
-# metrics.jsonl are synced before; a sync of the directory that fails keeps the older checkpoints, and the run goes on.
-# fail_nth.cpp counts, tells and fails the calls.
+# State of the disk when a checkpoint gets its name: lines of metrics.jsonl are synced before. If syncing the directory
+# fails, the name may be lost, so the older checkpoints are kept and the run continues. fail_nth.cpp counts, logs and
+# fails the calls.
 # usage: test_published_files.sh TRIAX LIBRARY
 set -u
 . "$(dirname "$0")/functions.sh"
@@ -21,7 +21,7 @@ die() {
   cat log out
   exit 1
 }
-# A run with the faults that are told; its syncs are in log.
+# Runs with the given faults; log lists its syncs.
 train() {  # VARIABLE=VALUE...
   rm -rf run log
   env LD_PRELOAD="$library" FAIL_BELOW="$work/run" FAIL_LOG="$work/log" FAIL_KIND=sync "$@" \
@@ -30,7 +30,7 @@ train() {  # VARIABLE=VALUE...
 files() { (cd run/checkpoints && echo *.h5); }
 
 for async in false true; do
-  train FAIL_NTH=1 FAIL_LAST=1000 FAIL_HOLD=/dev/null || die "status $?"  # tells each call, and holds none
+  train FAIL_NTH=1 FAIL_LAST=1000 FAIL_HOLD=/dev/null || die "status $?"  # logs each call and holds none
   mapfile -t synced < <(sed -n "s|^held sync $work/||p" log)
   directories=() before=
   for i in "${!synced[@]}"; do
@@ -42,12 +42,12 @@ for async in false true; do
   done
   [ "${#directories[@]}" -eq 3 ] || die "${#directories[@]} syncs of the directory: ${synced[*]}"
 
-  # The last one, which is not written in the background.
+  # The last checkpoint, which is not written in the background.
   train FAIL_NTH="${directories[2]}" FAIL_ERROR=5 || die "status $?"
   [ "$(files)" = "step-000002.h5 step-000003.h5" ] || die "not the last one and the one before it: $(files)"
   grep "may be gone after a crash" out | grep -q "Input/output error" || die "the failure is not said"
 
-  # That of the second, and every sync after it: the third is not written.
+  # The sync of the second checkpoint and every later one fail: the third is not written.
   train FAIL_NTH="${directories[1]}" FAIL_LAST=1000 FAIL_ERROR=5
   [ $? -eq 3 ] || die "a last checkpoint that is not written is no failure"
   [ "$(files)" = "step-000001.h5 step-000002.h5" ] || die "not the first two: $(files)"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A file system that does not answer a rank for longer than run.collective_timeout, while the others wait: in a checkpoint's
-# writes, in giving it its name, in metrics.jsonl. The job waits on. It ends where the file system never answers, and where a
-# rank is lost meanwhile. fail_nth.cpp holds the calls.
+# A file system that does not answer one rank for longer than run.collective_timeout while the others wait: in a
+# checkpoint's writes, in its renaming, in metrics.jsonl. The job keeps waiting. It ends if the file system never
+# answers, or if a rank is lost meanwhile. fail_nth.cpp holds the calls.
 # usage: test_slow_files.sh TRIAX MPIEXEC FLAG LIBRARY
 set -u
 . "$(dirname "$0")/functions.sh"
@@ -19,7 +19,7 @@ die() {
 held() { grep -q ^held log 2> /dev/null; }
 says() { grep -q "$1" out || die "it is not said: $1"; }
 
-# A run of 2 ranks in which a call of a rank is held, and waited for.
+# Starts a run of 2 ranks in which a call of one rank is held, and waits for the hold.
 begin() {  # what async rank kind nth more...
   what=$1
   rm -rf run log gate
@@ -44,7 +44,7 @@ waits "rank 0 gives a checkpoint its name" false 0 rename 2 /step-000004.h5
 what="rank 0 writes metrics.jsonl"
 begin "$what" false 0 write 1
 nth=1
-while ! grep -q "metrics.jsonl$" log; do  # which write that is, is not for this test to know
+while ! grep -q "metrics.jsonl$" log; do  # which write this is does not matter
   touch gate
   wait "$launcher"
   [ $((nth += 1)) -le 12 ] || die "no write of metrics.jsonl"
