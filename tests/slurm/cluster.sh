@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# A Slurm cluster of two nodes of eight processors on this machine, apart from any other: munged, slurmctld and two
-# slurmd, all files in one directory, ports that are free. For root; commands find it by SLURM_CONF=DIR/slurm.conf.
+# Starts a Slurm cluster of two nodes with eight processors each on this machine, separate from any other: munged,
+# slurmctld and two slurmd, with all files in one directory, on free ports. Needs root. Commands find it by
+# SLURM_CONF=DIR/slurm.conf.
 # Usage: cluster.sh start DIR | cluster.sh stop DIR
 set -euo pipefail
 PATH=$PATH:/usr/sbin:/sbin
 action=$1 dir=$2
 
-# A port such that it and the next two are free, from those that the system does not give out by itself.
+# The first of three consecutive free ports outside the range that the system assigns itself.
 free_ports() {
   local port used
   used=$(awk 'NR > 1 { split($2, address, ":"); print address[2] }' /proc/net/tcp /proc/net/tcp6 2>/dev/null)
@@ -85,7 +86,7 @@ start() {
   return 1
 }
 
-# The nodes, the controller and munged, in this order; with force those that are still there after five seconds.
+# Stops the nodes, the controller and munged, in this order; with force, kills those that remain after five seconds.
 stop() {
   local file pid
   local -a pids=()

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# jobs/*.sbatch and jobs/chain.sh on a Slurm cluster of this test's own (cluster.sh): a training job on 2 nodes x 4
-# ranks lives through a signal and through the loss of a rank, with the numbers of one that nothing happened to, and so
-# does a job of mpiexec; a sweep, a chain and an inspection run through; srun without PMI is refused.
-# Usage: test_jobs.sh SOURCE TRIAX. Status 77: not to be tried here, and why.
+# Runs jobs/*.sbatch and jobs/chain.sh on a Slurm cluster of its own (cluster.sh). A training job on 2 nodes x 4 ranks
+# survives a signal and the loss of a rank with the numbers of an undisturbed run; so does a job started by mpiexec. A
+# sweep, a chain and an inspection complete; srun without PMI is refused.
+# Usage: test_jobs.sh SOURCE TRIAX. Status 77: skipped, with the reason printed.
 set -euo pipefail
 source=$1
 export TRIAX=$2
@@ -14,7 +14,7 @@ done
 [[ $(id -u) -eq 0 ]] || { echo "skipped: the daemons of a cluster are started by root"; exit 77; }
 
 work=$(mktemp -d)
-chmod 755 "$work"  # munged's socket is for all
+chmod 755 "$work"  # munged's socket is for all users
 export SLURM_CONF=$work/cluster/slurm.conf
 cd "$work"
 
@@ -34,7 +34,7 @@ fail() {
   exit 1
 }
 
-# Counted in looks of a tenth of a second, not by the clock: that runs on where a virtual machine is paused.
+# Counts polls of a tenth of a second instead of the clock, which runs on while a virtual machine is paused.
 wait_until() {  # seconds what command...
   local looks=$((10 * $1)) what=$2
   shift 2
@@ -49,21 +49,21 @@ state() { timeout 90 scontrol show job "$1" | sed -n "s/^ *JobState=\([A-Z]*\) .
 in_state() { [[ $(state "$1") == "$2" ]]; }
 has_steps() { [[ $(grep -c '"loss"' "$1/metrics.jsonl" 2>/dev/null) -ge $2 ]]; }
 set_steps() { sed -i "s/\"steps\": [0-9]*/\"steps\": $2/" "$1.json"; }
-resume_now() { timeout 90 scontrol update job="$1" StartTime=now 2>/dev/null || true; }  # else within 20 s
+resume_now() { timeout 90 scontrol update job="$1" StartTime=now 2>/dev/null || true; }  # otherwise within 20 s
 no_rank_of() { ! pgrep -f "train $(literally "$work/$1.json")" >/dev/null; }
 says() { grep -q -- "$2" "$1" || fail "$1 does not say: $2"; }
-# What pgrep takes for just this text.
+# Escapes a text for pgrep.
 literally() { sed 's/[][\.^$*+?(){}|]/\\&/g' <<<"$1"; }
-# Step, loss and gradient norm of all steps.
+# Step, loss and gradient norm of every step.
 numbers() { sed -n 's/^{"step":\([0-9]*\),"loss":\([^,]*\),"grad_norm":\([^,]*\),.*/\1 \2 \3/p' "$1/metrics.jsonl"; }
 last_step() { numbers "$1" | awk 'END { print $1 + 0 }'; }
 
-same_numbers() {  # run: as far as it goes those of the whole run, each step once
+same_numbers() {  # run: its steps have the numbers of the whole run, each once
   numbers whole | head -n "$(numbers "$1" | wc -l)" | cmp - <(numbers "$1") ||
     fail "the numbers of $1 are not those of a run that nothing happened to"
 }
 
-job() {  # name steps [tensor-and-pipeline [resume]]: a job file in this directory, which trains in a folder of the same name
+job() {  # name steps [tensor-and-pipeline [resume]]: writes a job file that trains in a folder of the same name
   cat >"$work/$1.json" <<JOB
 {"model": {"architecture": "gpt2", "n_layer": 2, "n_head": 2, "n_embd": 16, "n_positions": 16, "vocab_size": 256},
  "data": {"train": ["text"], "seq_length": 16},
@@ -78,7 +78,7 @@ JOB
 for i in $(seq 3000); do echo "line $i of a text to train on"; done >text
 train=$source/jobs/train.sbatch
 
-# What the runs begin with: they go on from their own checkpoints all the same.
+# Runs with checkpoint.resume set still continue from their own checkpoints when requeued.
 job base 3 1
 "$TRIAX" train base.json >base.out 2>&1 || fail "the run before: $(cat base.out)"
 base=$work/base/checkpoints/step-000003.h5
@@ -161,7 +161,7 @@ process_of() {  # job rank
     if tr '\0' '\n' <"/proc/$process/environ" | grep -qx "PMI_RANK=$2"; then echo "$process"; fi
   done
 }
-lose() {  # signal state-in-the-report: of rank 3, on the second node
+lose() {  # signal state-in-the-report: applied to rank 3, on the second node
   rm -rf lost
   timeout 200 srun --mpi=pmi2 --nodes=2 --ntasks-per-node=2 "$TRIAX" train "$work/lost.json" >lost.out 2>&1 &
   local launcher=$! process
@@ -170,7 +170,7 @@ lose() {  # signal state-in-the-report: of rank 3, on the second node
   kill -s "$1" "$process"
   if wait "$launcher"; then fail "a job that lost a rank ended with status 0"; fi
   wait_until 5 "all its processes to end" no_rank_of lost
-  # A message library may end a rank before, where it reads the memory of one that is gone.
+  # MPI may end a rank earlier, if it reads the memory of one that is gone.
   [[ $1 == KILL ]] && ! grep -q "has waited" lost.out && return
   says lost.out "The job ends with status 3"
   says lost.out "look first at: rank 3 (its process $process is $2"
