@@ -1,7 +1,7 @@
 #!/bin/bash
-# Everything that needs a GPU, on a machine that is lent for minutes and has neither MPI nor HDF5: the tests of the kernels
-# and of training, the benchmarks, the peer, compute-sanitizer. Parts run in order of worth, each with a time limit: one that
-# fails or runs out of time leaves the others alone, and the log says why.
+# Runs everything that needs a GPU, on a machine that is lent for minutes and has neither MPI nor HDF5: the tests of the
+# kernels and of training, the benchmarks, the peer, compute-sanitizer. Parts run in order of importance, each with a
+# time limit. A part that fails or runs out of time does not stop the others, and the log says why.
 #
 #   benchmarks/device.sh bundle [DIR]          # here: builds for the GPU, packs programs and libraries (default: .device)
 #   DIR/device.sh OUT [PART...]                # there: unpacks, writes OUT/lines.jsonl, OUT/log and OUT/summary
@@ -15,16 +15,18 @@
 #   own        tests and steps again with our own attention (TRIAX_CUDNN=off)
 #   bench      kernels against copy bandwidth and matrix rate
 #   memcheck racecheck   compute-sanitizer on the kernels and on three steps of training
-# With tests and peers both asked for, the peers' weights are made and PyTorch compiles while the tests run.
+# If tests and peers are both requested, the peers' weights are made and PyTorch compiles while the tests run.
 #
-# bundle needs the CUDA toolkit and what triax builds with. Variables: ARCHITECTURES (90a-real: H100 and H200; 100: B200),
-#   BUILD (build-device), JOBS (2). It packs what its programs link to except the C library and CUDA, which the other
-#   machine has: in its toolkit, or in Python's wheels (NVIDIA_LIBS names the folders where it is elsewhere). DIR then holds
-#   this script and one archive; more than 60 MiB is refused, since it travels in a checkout: add DIR to .git/info/exclude.
-# Variables there: BUDGET (seconds of the whole call; default 420), LIMIT (seconds of one program; default 120), PYTHON
-#   (python3, with PyTorch for peers), PEAK_FLOPS (the maker's bf16 rate, for mfu; default: by the GPU's name), UNPACKED
-#   (where to unpack; default: a folder of TMPDIR), SANITIZED (tests under compute-sanitizer, a GoogleTest filter), ROUNDS
-#   (of peers; default 1).
+# bundle needs the CUDA toolkit and everything that triax builds with. Variables: ARCHITECTURES (90a-real: H100 and
+# H200; 100: B200), BUILD (build-device), JOBS (2). It packs the libraries that its programs link to, except the C
+# library and CUDA, which the other machine has in its toolkit or in Python's wheels (set NVIDIA_LIBS to the folders if
+# they are elsewhere). DIR then holds this script and one archive. An archive over 60 MiB is refused, because it travels
+# in a checkout: add DIR to .git/info/exclude.
+# Variables on the other machine: BUDGET (seconds of the whole call; default 420), LIMIT (seconds of one program;
+# default 120), PYTHON (python3, with PyTorch for peers), PEAK_FLOPS (the maker's bf16 rate, for mfu; default by the
+# GPU's name), UNPACKED (where to unpack; default a folder in TMPDIR), SANITIZED (tests under compute-sanitizer, a
+# GoogleTest filter), ROUNDS (of peers; default 1).
+# To rehearse, run it in an empty root: every program starts and reports that there is no GPU.
 
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -34,7 +36,7 @@ usage() {
   exit 2
 }
 
-# ---- here
+# ---- on this machine
 
 tests=(test_base test_kernels test_launch_shape test_state_device test_staged_device test_training_device test_device)
 benches=(bench_elementwise bench_attention bench_matmul)
@@ -46,7 +48,7 @@ libraries_of() { # FILE...
     grep -vE '/(ld-linux|libc|libm|libdl|librt|libpthread|libresolv|libcuda|libcudart|libcublas|libcublasLt|libnccl)[-.]'
 }
 
-# Programs find their libraries from where they stand, not by LD_LIBRARY_PATH, which Python would hear too.
+# Programs find their libraries relative to themselves. LD_LIBRARY_PATH would also affect Python.
 build() { # FOLDER
   cmake -B "$1" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTRIAX_CUDA=ON -DTRIAX_CUDNN=ON \
     -DTRIAX_CUDA_ARCHITECTURES="${ARCHITECTURES:-90a-real}" \
@@ -54,7 +56,7 @@ build() { # FOLDER
   cmake --build "$1" --parallel "${JOBS:-2}" --target "${tests[@]}" "${benches[@]}" step triax
 }
 
-# One archive: the programs share most of their code, which xz finds in a window as large as they are.
+# Makes one archive. Programs share most of their code, which xz finds in a window as large as they are.
 pack() { # FOLDER DIR
   local size
   mkdir -p "$2"
@@ -95,7 +97,7 @@ bundle() { # DIR
   chmod +x "$dir/device.sh"
 }
 
-# ---- there
+# ---- on the other machine
 
 unpack() {
   [[ ! -e $here/bin/step ]] || return 0  # unpacked already
@@ -127,7 +129,7 @@ for folder in {*site.getsitepackages(), *sys.path}:
 PY
 }
 
-# One folder of links to them, where the programs look.
+# Makes one folder of links to them, where the programs look.
 link_libraries() {
   local folder file
   rm -rf "$here/cuda"
@@ -143,8 +145,8 @@ say() { echo "$(date +%H:%M:%S) $*" | tee -a "$out/summary"; }
 
 left() { echo $((budget - SECONDS)); }
 
-# Runs a command for $limit seconds at most, and no longer than the budget; its JSON lines go to lines.jsonl, what it prints
-# to log: the end of it where it passed.
+# Runs a command for $limit seconds at most, and within the budget. Its JSON lines go to lines.jsonl, its other output
+# to log (only the end if it passed).
 try() { # NAME COMMAND...
   local name=$1 begin=$SECONDS status=0 seconds=$limit printed word
   shift
@@ -176,7 +178,7 @@ facts() {
   say "$gpu, commit $(cat "$here/commit")"
 }
 
-# A program's cases in several processes at a time.
+# Runs a program's cases in several processes at once.
 shards() { # COUNT NAME COMMAND...
   local shard count=$1 name=$2
   shift 2
@@ -185,7 +187,7 @@ shards() { # COUNT NAME COMMAND...
   done
 }
 
-# All at a time, since nothing here is timed; but those who look at the memory that is free.
+# All tests at once, because nothing here is timed, except those that look at free memory.
 tests_on_device() {
   local name ranks
   shards $((($(getconf _NPROCESSORS_ONLN) * 3 + 3) / 4)) test_kernels.device "$here/bin/test_kernels"
@@ -231,7 +233,7 @@ with_own_attention() {
   )
 }
 
-# PyTorch's compiled code in its cache, and a start for 124M.
+# Fills PyTorch's cache of compiled code, and makes a start for 124M.
 prepare_peers() {
   {
     try "start of 124M" "$python" "$here/peers/start.py" "$scratch/gpt2-124m" --tokens 1200000
@@ -243,7 +245,7 @@ prepare_peers() {
   wait
 }
 
-# In turns: 124M from one start, 1.5B by random weights.
+# Peers in turns: 124M from one start, 1.5B with random weights.
 peers() {
   [[ -e $scratch/gpt2-124m/config.json ]] || prepare_peers
   compare "peers 124M B=32" --start "$scratch/gpt2-124m" --batch 32 triax triax-keep-outputs pytorch-compile
@@ -270,7 +272,7 @@ sanitize() { # TOOL
   wait
 }
 
-# The maker's dense bf16 rate of a GPU by its name: the first pattern that fits.
+# The maker's dense bf16 rate of a GPU (FLOP/s) by its name: the first pattern that fits.
 maker_rate() { # NAME
   case $1 in
     *H100*NVL* | *H200*NVL*) echo 835.5e12 ;;

@@ -1,5 +1,5 @@
-// The whole training step, on the cores and by the code of `triax train`: tokens a second and the
-// fraction of what products can have, measured in the same run (Place::product_rate).
+// The whole training step, on the cores and with the code of `triax train`: tokens per second, and
+// the fraction of the product rate measured in the same run (Place::product_rate).
 //   benchmarks/step                                   GPT-2 124M, B=2, T=512, one rank
 //   mpiexec -n 2 benchmarks/step --data 2             the same work on two ranks
 //   benchmarks/step --device gpu --type bf16 --batch 16 --seq 1024
@@ -85,18 +85,18 @@ LoadedJob make_job(const Options& options, const ModelConfig& model, const std::
       options.gradients.empty() ? config.precision.type : types().at(options.gradients);
   config.recompute.what = recomputes().at(options.recompute);
   config.recompute.keep_outputs = options.keep_outputs;
-  config.run.steps = options.steps + 1;  // one of them for the times by kernel
+  config.run.steps = options.steps + 1;  // one step more for the times by kernel
   return job;
 }
 
-// GPUs that all ranks have, of which several may share one. Collective.
+// Number of GPUs of all ranks. Several ranks may share one. Collective.
 double gpus(const ProcessGrid& grid) {
   double share = 1.0 / std::max(1.0, static_cast<double>(grid.ranks_of_device().size()));
   MPI_Allreduce(MPI_IN_PLACE, &share, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   return share;
 }
 
-// The steps that were timed.
+// The timed steps.
 struct Timed {
   std::vector<double> seconds;
   double first_loss = 0.0;
@@ -129,16 +129,16 @@ Timed time_steps(const Options& options, const ProcessGrid& grid, Trainer& train
   return timed;
 }
 
-// What a step is held against.
+// The limits that a step is compared with.
 struct Limits {
-  benchmark::Limit product;  // of all ranks
-  double maker = 0.0;        // FLOP/s of their GPUs, as their maker says; 0: not known
+  benchmark::Limit product;  // on all ranks together
+  double maker = 0.0;        // FLOP/s of their GPUs, as their maker says; 0: unknown
 };
 
 using Figures = std::vector<std::pair<std::string_view, double>>;
 
-// On a GPU against what a large product has there, in the same run, and against what its maker
-// says; with attention's causal half, and with the whole square.
+// Adds fractions of the limits. On a GPU: of a large product's rate in the same run and of the
+// maker's rate, with attention's causal half and with the whole square.
 void add_fractions(Figures& figures, const Limits& limits, double flops, double square, bool gpu) {
   figures.emplace_back("peak_fraction", flops / limits.product.per_second);
   if (!gpu) return;
@@ -185,7 +185,7 @@ void time_training(const Options& options) {
   ProcessGrid grid(MPI_COMM_WORLD, {options.data, options.pipeline, options.tensor}, {}, 0.0,
                    space);
   cores.print_machine(gpu ? grid.devices() : "");
-  // Before the training takes the GPU's memory.
+  // Measured before training takes the GPU's memory.
   const Limits limits{benchmark::Place(space, ranks).product_rate(types().at(options.type)),
                       gpu ? options.peak_flops * gpus(grid) : 0.0};
   const ModelConfig model = model_of(options);
@@ -196,7 +196,7 @@ void time_training(const Options& options) {
   JobPlan plan = plan_job(on_grid(job.config, grid));
   check_fits(plan.config, plan.memory, grid);
   Trainer trainer(job, grid, std::move(plan));
-  const double first_loss = trainer.train_step(0).loss;  // takes the pages, compiles the GEMMs
+  const double first_loss = trainer.train_step(0).loss;  // touches the memory, compiles the GEMMs
   trainer.choose_messages();
   Timed timed = time_steps(options, grid, trainer);
   timed.first_loss = first_loss;
@@ -216,7 +216,8 @@ int main(int argc, char** argv) {
   try {
     time_training(options);
     return 0;
-  } catch (const UsageError& error) {  // on all ranks: does not fit this machine, say
+  } catch (const UsageError&
+               error) {  // thrown on all ranks, for example if the job does not fit the machine
     if (session.rank() == 0) fmt::print(stderr, "step: {}\n", error.what());
     return 2;
   } catch (const Error& error) {

@@ -40,14 +40,14 @@ Groups grouped(const Cases& cases, const std::function<std::string(const Case&)>
   return groups;
 }
 
-// What a benchmark's cases are shown as.
+// Groups of a benchmark's cases, by how they are shown.
 struct Sorted {
   Cases plain;
   Groups peers;    // by case: several programs
   Groups scaling;  // by series
 };
 
-// Peers and series are of one machine each: one file's.
+// Peers and series belong to one machine each, that is to one file.
 Sorted sorted(const Cases& cases, const std::vector<std::string>& files) {
   const auto of_file = [&](const std::string& name, const Case& c) {
     return files.size() > 1 ? fmt::format("{}, {}", name, files[c.file]) : name;
@@ -73,7 +73,7 @@ bool has_rates(const Cases& cases) {
                      [](const Case* c) { return c->median().rate().second > 0; });
 }
 
-// Fractions of the limit where the cases have them, else rates.
+// Bars show fractions of the limit if the cases have them, else rates.
 std::string bars_of(const std::string& benchmark, const Cases& cases,
                     const std::vector<std::string>& files) {
   const bool limit = std::all_of(cases.begin(), cases.end(), [](const Case* c) {
@@ -127,7 +127,7 @@ class Plots {
   }
 
  private:
-  std::string directory_;  // empty: none are wanted
+  std::string directory_;  // empty: no plots
 };
 
 void show(const std::string& benchmark, const Cases& cases, const std::vector<std::string>& files,
@@ -154,7 +154,7 @@ void show(const std::string& benchmark, const Cases& cases, const std::vector<st
     plots.write(benchmark + "-scaling", [&] { return curves_of(benchmark, parts.scaling); });
 }
 
-// What the programs ran on, first: numbers of another processor or build are not to be compared.
+// Shows the machines first, because numbers of different processors or builds cannot be compared.
 void show_machines(const benchmark::Results& results, const std::vector<std::string>& files) {
   if (results.machines.empty()) return;
   fmt::print("## machine\n\n{}\n", benchmark::machine_table(results, files));
@@ -162,7 +162,7 @@ void show_machines(const benchmark::Results& results, const std::vector<std::str
     fmt::print(stderr, "summarize: WARNING: {}\n", line);
 }
 
-// The program's status: 2 where lines were left out, 1 where a case is worse than it may be.
+// Returns the exit status: 2 if lines were left out, 1 if a case is worse than allowed.
 int summarize(const std::vector<std::string>& paths, const Plots& plots,
               std::optional<double> percent) {
   const benchmark::Results results = benchmark::read_results(paths);

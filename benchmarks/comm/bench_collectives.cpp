@@ -1,10 +1,11 @@
 // Collectives over all ranks of the job, from 4 KB to 500 MB: mpiexec -n N bench_collectives
-// [LARGEST_BYTES [SMALLEST_BYTES]]. One JSON line a case: by MPI, and, where all ranks are on one
-// node or as many on each of several, through the memory that those of a node share ("node"). The
-// rate is of the bytes that leave a rank by the textbook ring. Limits are measured in the same run:
-// peak_fraction is of what two neighbours exchange by plain messages; memory_fraction, of the
-// largest sizes on one node, of the memory bandwidth that all ranks have together, for the bytes
-// that a rank must read and write of its own tensors.
+// [LARGEST_BYTES [SMALLEST_BYTES]].
+// Prints one JSON line per case: by MPI, and, if all ranks are on one node or every node has the
+// same number of ranks, through memory shared by the ranks of a node ("node"). The rate counts the
+// bytes that leave a rank in the textbook ring. Limits are measured in the same run: peak_fraction
+// is relative to what two neighbours exchange by plain messages; memory_fraction, for the largest
+// sizes on one node, compares the bytes that a rank must read and write of its own tensors with the
+// memory bandwidth of all ranks together.
 #include <mpi.h>
 
 #include <algorithm>
@@ -39,7 +40,7 @@ using triax::DType;
 using triax::Tensor;
 using triax::benchmark::Timing;
 
-// Of the slowest rank, each time.
+// Times of the slowest rank.
 Timing measure(Communicator& world, std::int64_t bytes, const std::function<void()>& body) {
   constexpr std::int64_t bytes_in_all = 3'000'000'000;
   const auto repetitions = std::clamp<std::int64_t>(bytes_in_all / bytes, 7, 200);
@@ -55,7 +56,7 @@ Timing measure(Communicator& world, std::int64_t bytes, const std::function<void
   return triax::benchmark::timing_of(std::move(times));
 }
 
-// Each rank sends `bytes` to the next and receives as many from the one before.
+// Each rank sends `bytes` to the next rank and receives the same number from the previous one.
 void exchange(Communicator& world, const Tensor& out, const Tensor& in) {
   const int size = world.size();
   auto receive = world.receive(stream, in, (world.rank() + size - 1) % size, 0);
@@ -64,14 +65,14 @@ void exchange(Communicator& world, const Tensor& out, const Tensor& in) {
   receive.wait(stream);
 }
 
-// All ranks read and write their tensor where it lies: the least that a sum over ranks can do.
+// All ranks read and write their tensor in place: the least that a sum over ranks can do.
 void scale(const Tensor& data) {
   auto* const p = data.as<float>();
   const std::int64_t n = data.elements();
   for (std::int64_t i = 0; i < n; ++i) p[i] *= 1.5F;
 }
 
-// McCalpin's STREAM triad, counted as he does (3 moves an element): a second measure of the same
+// McCalpin's STREAM triad with his count of 3 moves per element: a second measure of the same
 // bandwidth.
 void triad(const Tensor& data, const Tensor& other) {
   const std::int64_t n = data.elements() / 2;
@@ -83,8 +84,8 @@ void triad(const Tensor& data, const Tensor& other) {
 
 struct Case {
   std::string name;
-  std::uint64_t sent;    // by a rank
-  std::uint64_t memory;  // that a rank must read and write
+  std::uint64_t sent;    // by one rank
+  std::uint64_t memory;  // that one rank must read and write
   std::function<void()> body;
 };
 
@@ -158,7 +159,7 @@ void run_size(triax::ProcessGrid& grid, Communicator* node, const Tensor& data,
   }
 }
 
-// All ranks as a group through memory that those of a node share; none where they share none.
+// All ranks as a group that uses shared memory within a node; empty if no ranks share memory.
 struct Node {
   explicit Node(triax::ProcessGrid& grid) {
     MPI_Comm copy = MPI_COMM_NULL;
@@ -182,8 +183,8 @@ struct Node {
   std::optional<triax::NodeCommunicator> ranks;
 };
 
-// UsageError on all ranks where a node lacks memory for the two tensors of each of its ranks, and a
-// copy that they share; smaller sizes are printed then. Collective.
+// Throws a UsageError on all ranks if a node lacks memory for two tensors per rank and one shared
+// copy. Smaller sizes have then been printed. Collective.
 void require_room(std::int64_t bytes) {
   const std::string lacking = triax::benchmark::lacking_on_any_node(
       fmt::format("a case of {} bytes", bytes), 3.0 * static_cast<double>(bytes));
@@ -239,7 +240,7 @@ int main(int argc, char** argv) {
       throw triax::UsageError("one rank has no collectives", "", "Start 2 or more");
     run(session, largest, smallest);
     return 0;
-  } catch (const triax::UsageError& error) {  // on all ranks
+  } catch (const triax::UsageError& error) {  // thrown on all ranks
     if (session.rank() == 0) std::fprintf(stderr, "%s\n", error.what());
     return 2;
   } catch (const std::exception& error) {

@@ -1,9 +1,9 @@
 // An OffloadFile read and written from end to end, against a plain loop over io_uring on the same
-// bytes of the same file: bench_block_file [DIRECTORY [GIB]]. One JSON line a case; peak_fraction
-// is the plain loop's median time over the OffloadFile's, from alternating runs; where there is no
-// io_uring or O_DIRECT, there is none. The last cases
-// read, compute on and write back each chunk, as an optimizer does; there peak_fraction is of the
-// time that the slower of disk and computation takes alone.
+// bytes of the same file: bench_block_file [DIRECTORY [GIB]].
+// Prints one JSON line per case. peak_fraction is the plain loop's median time over the
+// OffloadFile's, in alternating runs; it is missing without io_uring or O_DIRECT. The last cases
+// read, compute on and write back each chunk, as an optimizer does; there peak_fraction is relative
+// to the time that the slower of disk and computation takes alone.
 #include <fcntl.h>
 #include <liburing.h>
 #include <unistd.h>
@@ -52,7 +52,7 @@ double seconds_of(const std::function<void()>& body) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// What one would write by hand: one thread, a block submitted for each that completes.
+/// The hand-written reference: one thread, which submits a request for each one that completes.
 class PlainLoop {
  public:
   PlainLoop(const std::string& path, const Sizes& sizes, const Buffer& memory)
@@ -107,7 +107,8 @@ class PlainLoop {
   std::int64_t base_ = 0;
 };
 
-/// The dataset in chunks of half a queue, four of them in flight: the queue never runs dry.
+/// Processes the dataset in chunks of half a queue, four of them in flight, so that the queue never
+/// runs dry.
 void run_offload(triax::OffloadFile& file, const Sizes& sizes, const Buffer& memory, bool write) {
   constexpr std::int64_t in_flight = 4;
   const std::int64_t chunk = sizes.memory() / in_flight / static_cast<std::int64_t>(sizeof(float));
@@ -123,7 +124,7 @@ void run_offload(triax::OffloadFile& file, const Sizes& sizes, const Buffer& mem
   for (triax::BlockRequest& request : requests) request.wait();
 }
 
-// None where the system has not what it needs, which is said.
+// The plain loop; empty, with a note, if the system lacks io_uring or O_DIRECT.
 std::optional<PlainLoop> plain_loop(const std::string& path, const Sizes& sizes,
                                     const Buffer& memory) {
   try {
@@ -134,7 +135,7 @@ std::optional<PlainLoop> plain_loop(const std::string& path, const Sizes& sizes,
   }
 }
 
-// `limit`: the time that a peak_fraction is of; 0 for none.
+// limit: time (s) that peak_fraction is relative to; 0 for none.
 void print(const std::string& name, const Sizes& sizes, const Timing& timing, double limit = 0) {
   std::vector<std::pair<std::string_view, double>> figures = {
       {"bytes_per_second", static_cast<double>(sizes.bytes) / timing.seconds}};
@@ -159,7 +160,7 @@ void compare(const std::string& path, const Sizes& sizes) {
     return seconds_of([&] { run_offload(file, sizes, memory, write); });
   };
   const auto theirs = [&](bool write) { return seconds_of([&] { plain->run(write); }); };
-  ours(true);  // the first write of a reserved block costs more
+  ours(true);  // the first write of a reserved extent costs more
   for (const bool write : {true, false}) {
     std::vector<double> our_times;
     std::vector<double> their_times;
@@ -175,8 +176,8 @@ void compare(const std::string& path, const Sizes& sizes) {
   }
 }
 
-// `rounds` multiply-adds on each element, a cacheful of elements at a time; they turn numbers from
-// 0 to 1 around, so that these stay as random as they were.
+// `rounds` multiply-adds per element, a cacheful of elements at a time. They reflect numbers
+// between 0 and 1, which therefore stay as random as they were.
 void compute(const Tensor& data, int rounds) {
   constexpr std::int64_t cacheful = 4096;
   auto* const values = data.as<float>();
@@ -187,7 +188,7 @@ void compute(const Tensor& data, int rounds) {
   }
 }
 
-/// Three chunks of memory: one read into, one computed on, one written from.
+/// Three chunks of memory: one being read, one computed on, one written.
 class Sweep {
  public:
   Sweep(const std::string& path, const Sizes& sizes, std::int64_t chunk_bytes)
@@ -199,7 +200,7 @@ class Sweep {
     for (std::int64_t i = 0; i < chunks_; ++i) file_.write(0, i * chunk_, part(i)).wait();
   }
 
-  /// With `disk` false only the computation, with `rounds` 0 only the disk.
+  /// disk = false: computation only. rounds = 0: disk only.
   void run(bool disk, int rounds) {
     std::array<triax::BlockRequest, places> writes;
     triax::BlockRequest next = disk ? file_.read(0, 0, part(0)) : triax::BlockRequest();
@@ -240,7 +241,8 @@ void overlap(const std::string& path, const Sizes& sizes) {
   constexpr int few = 8;
   const double disk = seconds_of([&] { sweep.run(true, 0); });
   const double few_rounds = seconds_of([&] { sweep.run(false, few); });
-  const int rounds = std::max(1, static_cast<int>(few * disk / few_rounds));  // as long as the disk
+  const int rounds = std::max(
+      1, static_cast<int>(few * disk / few_rounds));  // so that it takes as long as the disk
   std::array<std::vector<double>, 3> times;
   for (int i = 0; i < repetitions; ++i) {
     times[0].push_back(seconds_of([&] { sweep.run(true, 0); }));

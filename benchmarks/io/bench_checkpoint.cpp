@@ -1,13 +1,14 @@
-// Checkpoints written and read by all ranks, against plain O_DIRECT writes and reads of as many
-// bytes on the same disk, in alternating runs: mpiexec -n N bench_checkpoint [DIRECTORY
-// [REPETITIONS [CASE]...]], all cases or those named ("write collective", "async", "read flat",
-// "verify", ...) beside the plain ones. The state is GPT-2 124M's with AdamW in float32, 1.5 GB,
-// cut over the ranks as ZeRO cuts it, and by columns as tensor ranks have it. One JSON line a case;
-// peak_fraction is the plain median time over the case's, of the same kind; write_fraction, of
-// reading cases, that of plain writes. "stands still" is the time in which
-// training could not go on where forward and backward pass take longer than the copy of the state,
-// "copies" the time of that copy, in which an update has to wait; there peak_fraction is of the
-// time of the synchronous write.
+// Checkpoints written and read by all ranks, against plain O_DIRECT writes and reads of the same
+// number of bytes on the same disk, in alternating runs: mpiexec -n N bench_checkpoint [DIRECTORY
+// [REPETITIONS [CASE]...]].
+// Runs all cases, or the named ones ("write collective", "async", "read flat", "verify", ...)
+// beside the plain ones. The state is GPT-2 124M's with AdamW in float32, 1.5 GB, sharded over the
+// ranks as ZeRO does, and by columns as tensor-parallel ranks do.
+// Prints one JSON line per case: peak_fraction is the median time of the plain write or read over
+// the case's; write_fraction, of reading cases, is relative to plain writes. "stands still" is the
+// time in which training could not continue, if forward and backward pass take longer than the copy
+// of the state. "copies" is the time of that copy, in which an update has to wait. Their
+// peak_fraction is relative to the synchronous write.
 #include <fcntl.h>
 #include <mpi.h>
 #include <unistd.h>
@@ -45,7 +46,7 @@ namespace {
 
 using namespace triax;
 
-// A barrier. MPICH's own spins: where ranks share cores, it takes 10 ms.
+// A barrier. MPICH's own spins, which takes 10 ms where ranks share cores.
 void meet() {
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Ibarrier(MPI_COMM_WORLD, &request);
@@ -54,7 +55,7 @@ void meet() {
     MPI_Test(&request, &done, MPI_STATUS_IGNORE);
 }
 
-// From a barrier to the next: the slowest rank's.
+// Time from one barrier to the next, that of the slowest rank.
 double seconds_of(const std::function<void()>& body) {
   meet();
   const auto start = std::chrono::steady_clock::now();
@@ -95,7 +96,7 @@ class Bench {
           verify(kind);
           break;
         case Kind::Action::read:
-          if (kind.cut == Cut::replicated) {  // takes most memory: no longer than it has to
+          if (kind.cut == Cut::replicated) {  // takes most memory: freed as soon as possible
             State replicated(world_, kind.cut);
             read(kind, replicated);
           } else {
@@ -115,7 +116,7 @@ class Bench {
     for (const Case& one : cases_) {
       const benchmark::Timing own = timing(one.name);
       const double rate = static_cast<double>(one.bytes) / own.seconds;
-      // By rates: plain files have whole pages alone.
+      // Compares rates, because plain files consist of whole pages only.
       const auto fraction_of = [&](const std::string& name) {
         const double seconds = timing(name).seconds;
         const std::int64_t bytes = name.starts_with("plain") ? plain_.bytes() : state_bytes();
@@ -138,7 +139,7 @@ class Bench {
 
   struct Case {
     std::string name;
-    std::string limit;  // the case that is the measure of this one
+    std::string limit;  // the case that this one is compared with
     std::int64_t bytes;
     std::vector<double> seconds;
   };
@@ -160,8 +161,8 @@ class Bench {
     time(kind.name, write_before + kind.name, [&] { write_file(state, kind.options()); });
   }
 
-  // No file of the round before, and a plain write of as many bytes into a new file: the disk
-  // changes its mind from second to second.
+  // Deletes the file of the previous round, then makes a plain write of the same number of bytes
+  // into a new file, because the disk's speed changes from second to second.
   void prepare_write(const std::string& name) {
     remove();
     plain_write(name);
@@ -181,8 +182,8 @@ class Bench {
     writer.publish();
   }
 
-  // What a run does with checkpoint.async: the file's structure, a copy and the data behind the
-  // training, and at the end the file's name.
+  // A write with checkpoint.async: the file's structure, a copy, the data behind the training, and
+  // at the end the file's name.
   void write_behind(const Kind& kind) {
     prepare_write(kind.name);
     std::optional<CheckpointWriter> writer;
@@ -203,12 +204,13 @@ class Bench {
     record("async copies", "write independent", copies);
   }
 
-  // A file on the disk alone, and a plain write and a plain read of as many bytes.
+  // Prepares a file on the disk alone, and makes a plain write and a plain read of the same number
+  // of bytes.
   void prepare_read(const std::string& name, const CheckpointOptions& options) {
     const std::filesystem::path parts = path() + ".parts";
     const bool there =
         std::filesystem::exists(path()) && std::filesystem::exists(parts) == (options.files > 1);
-    meet();  // all have looked
+    meet();  // every rank has looked
     if (!there) {
       remove();
       write_file(flat_, options);
@@ -221,7 +223,7 @@ class Bench {
         forget_cached(part.path());
   }
 
-  // What a resume does.
+  // A read as in a resume.
   void read(const Kind& kind, State& state) {
     prepare_read(kind.name, kind.options());
     time(kind.name, read_before + kind.name, [&] {
@@ -255,14 +257,14 @@ class Bench {
   State flat_, columns_;
   PlainFile plain_;
   CheckpointSnapshot snapshot_;
-  // As a run has them: of the writers, and of steps, which lie idle while a checkpoint is loaded.
+  // Memory of a run's writers, and of its steps, which is idle while a checkpoint is loaded.
   GatherMemory gather_;
   Buffer activations_{static_cast<std::size_t>(loading_bytes_at_once)};
   std::span<std::byte> idle_{static_cast<std::byte*>(activations_.data()), activations_.bytes()};
   std::vector<Case> cases_;
 };
 
-// Leaves out what some node has no memory for, and says so. Collective.
+// Leaves out the cases for which some node lacks memory, and reports them. Collective.
 bool left_out(std::vector<Kind>& cases, const World& world) {
   const auto is_replicated = [](const Kind& kind) { return kind.cut == Cut::replicated; };
   const auto all = static_cast<double>(state_bytes());

@@ -1,5 +1,5 @@
-// Checksums of a checkpoint's tensors on one core, from memory and from the cache: one JSON line a
-// case. peak_fraction is of reading the same memory (a sum of its words).
+// Checksums of a checkpoint's tensors on one core, from memory and from the cache. Prints one JSON
+// line per case; peak_fraction is relative to reading the same memory (a sum of its words).
 #include <cstdio>
 #include <exception>
 #include <string>

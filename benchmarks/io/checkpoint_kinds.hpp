@@ -1,5 +1,5 @@
 #pragma once
-// The cases of bench_checkpoint.
+// Cases of bench_checkpoint.
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -13,14 +13,14 @@ namespace triax {
 
 using Cut = State::Cut;
 
-/// A case: what is done to which state, into or from how many files.
+/// A case: the operation, the sharding of the state, and the number of files.
 struct Kind {
   enum class Action : std::uint8_t { write, write_behind, read, verify };
   const char* name;
   Action action;
   Cut cut = Cut::flat;
   int files = 1;
-  bool collective = false;  // of several ranks
+  bool collective = false;  // needs several ranks
   CheckpointOptions options() const {
     CheckpointOptions options;
     options.files = files;
@@ -43,7 +43,7 @@ constexpr std::array kinds = {
     Kind{"verify", Kind::Action::verify},
     Kind{"read flat files=4", Kind::Action::read, Cut::flat, 4}};
 
-/// Those that so many ranks can have.
+/// The cases that are possible with `ranks` ranks.
 inline std::vector<Kind> kinds_of(int ranks) {
   std::vector<Kind> some;
   std::ranges::copy_if(kinds, std::back_inserter(some),

@@ -1,5 +1,5 @@
 #pragma once
-// The state whose checkpoints bench_checkpoint writes and reads, cut over ranks.
+// The state that bench_checkpoint writes and reads, sharded over ranks.
 #include <mpi.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ struct World {
   }
 };
 
-/// Tensors of the embeddings and of each layer, which ZeRO cuts as one run of elements.
+/// Tensors of the embeddings and of each layer; ZeRO shards each layer as one range of elements.
 using Layers = std::vector<std::vector<CheckpointTensor>>;
 
 inline Layers gpt2_124m() {
@@ -50,7 +50,7 @@ inline Layers gpt2_124m() {
   return layers;
 }
 
-/// Of all ranks.
+/// Bytes on all ranks together.
 inline std::int64_t state_bytes() {
   std::int64_t bytes = 0;
   for (const std::vector<CheckpointTensor>& layer : gpt2_124m())
@@ -58,7 +58,7 @@ inline std::int64_t state_bytes() {
   return bytes;
 }
 
-/// This rank's part of the state, in memory of its own.
+/// This rank's shard of the state, in memory of its own.
 class State {
  public:
   enum class Cut { flat, columns, replicated };
@@ -68,7 +68,7 @@ class State {
       const std::int64_t all = std::accumulate(
           layer.begin(), layer.end(), std::int64_t{0},
           [](std::int64_t sum, const auto& tensor) { return sum + tensor.shape.elements(); });
-      std::int64_t at = 0;  // of the layer's elements
+      std::int64_t at = 0;  // in the layer's elements
       for (const CheckpointTensor& tensor : layer) {
         std::vector<hdf5::Box> boxes = cut == Cut::flat ? run(tensor.shape, share(world, all, -at))
                                                         : part(world, tensor.shape, cut);
@@ -99,7 +99,7 @@ class State {
   struct Range {
     std::int64_t begin, end;
   };
-  // A rank's share of so many, moved by `shift`.
+  // A rank's share of `all` elements, moved by `shift`.
   static Range share(const World& world, std::int64_t all, std::int64_t shift = 0) {
     return {all * world.rank / world.size + shift, all * (world.rank + 1) / world.size + shift};
   }

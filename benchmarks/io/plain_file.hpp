@@ -1,5 +1,5 @@
 #pragma once
-// The limit that checkpoints are held against.
+// The limit that checkpoints are compared with.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -11,10 +11,11 @@
 
 namespace triax {
 
-/// What one would write by hand: each rank its run of a new file, in blocks past the page cache.
+/// The hand-written reference: each rank writes or reads its range of a new file past the page
+/// cache.
 class PlainFile {
  public:
-  /// `bytes`: of the file, of which whole pages count, as O_DIRECT takes no less.
+  /// bytes: size of the file, rounded to whole pages for O_DIRECT.
   PlainFile(const std::string& path, const World& world, std::int64_t bytes)
       : path_(path),
         pages_(bytes / page),
@@ -27,15 +28,15 @@ class PlainFile {
   PlainFile& operator=(const PlainFile&) = delete;
 
   const std::string& path() const { return path_; }
-  std::int64_t bytes() const { return pages_ * page; }  // of all ranks
-  std::int64_t begin() const { return begin_; }         // of this rank's
+  std::int64_t bytes() const { return pages_ * page; }  // on all ranks
+  std::int64_t begin() const { return begin_; }         // of this rank's range
   std::int64_t end() const { return end_; }
 
   void run(bool write) {
     const int fd = ::open(path_.c_str(), (write ? O_CREAT | O_WRONLY : O_RDONLY) | O_DIRECT, 0666);
     if (fd < 0) throw Error("no O_DIRECT for " + path_, "", "Choose a directory on a disk");
-    // As CheckpointWriter does. Where a file system cannot, posix_fallocate would write to each
-    // page.
+    // Reserves space as CheckpointWriter does. posix_fallocate would write to each page if the file
+    // system cannot reserve.
     if (write && begin_ < end_) (void)::fallocate(fd, 0, begin_, end_ - begin_);
     for (std::int64_t at = begin_; at < end_; at += block) {
       const auto length = static_cast<std::size_t>(std::min(block, end_ - at));

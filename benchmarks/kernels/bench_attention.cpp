@@ -1,6 +1,6 @@
 // Causal attention, forward and backward, at GPT-2's and Llama's head shapes. A multiply-add of a
-// query and an earlier key counts, one that the mask removes does not: forward 2 products,
-// backward 5. On a device with the argument "device".
+// query and an earlier key counts, one that the mask removes does not: forward 2 products, backward
+// 5. The argument "device" runs it on a GPU.
 #include <fmt/core.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@ struct Case {
 
 void run(const benchmark::Place& place, const Case& n, const benchmark::Limit& peak) {
   const std::int64_t all_heads = n.heads + 2 * n.key_heads;
-  // q, k and v are columns of one matrix, as the layers have them.
+  // q, k and v are columns of one matrix, as in the layers.
   const auto slices = [&](const Tensor& fused, std::int64_t first, std::int64_t heads) {
     return fused.slice(2, first, heads);
   };
@@ -64,7 +64,8 @@ void run(const benchmark::Place& place, const Case& n, const benchmark::Limit& p
   });
 }
 
-// GPT-2 124M's and 1.5B's, Llama 1B's and 8B's heads; in float32, which has no tensor cores, one.
+// Heads of GPT-2 124M and 1.5B and of Llama 1B and 8B; only one case in float32, which has no
+// tensor cores.
 void run_on_device(const benchmark::Place& place) {
   const benchmark::Limit peak = place.product_rate(DType::bf16);
   for (const Case& n :

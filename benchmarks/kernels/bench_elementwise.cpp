@@ -1,7 +1,7 @@
-// The operations between the matrix products, on tensors beyond the caches: what counts is memory
-// traffic. Bytes are those that must move (each operand read or written once), as STREAM counts its
-// triad, which those that write where they read can pass (support/machine). On a device, with the
-// argument "device", a copy is the limit.
+// Operations between the matrix products, on tensors larger than the caches, where memory traffic
+// counts. Bytes are those that must move (each operand read or written once), as STREAM counts its
+// triad; operations that write where they read can exceed it (support/machine). The argument
+// "device" runs them on a GPU, where a copy is the limit.
 #include <functional>
 #include <set>
 #include <string_view>
@@ -28,11 +28,12 @@ using benchmark::RandomArray;
 
 constexpr std::int64_t columns = 768;
 constexpr std::int64_t vocabulary = 50257;
-constexpr std::int64_t stored_vocabulary = 50272;  // of a row of logits, as the model pads it
+constexpr std::int64_t stored_vocabulary =
+    50272;  // columns of a row of logits, padded like the model's
 constexpr std::int64_t head_size = 64;
 constexpr std::int64_t sequence = 1024;
 
-// Whole sequences, and rows of logits.
+// Number of rows, in whole sequences, that exceed the caches.
 std::int64_t rows_beyond_caches(const benchmark::Place& place, DType dtype) {
   if (place.device()) return 262144;
   const std::int64_t of_sequence = sequence * columns * static_cast<std::int64_t>(size_of(dtype));
@@ -53,8 +54,8 @@ class Reporter {
   RandomArray array(const Shape& shape) const { return {place, dtype_, shape}; }
   RandomArray floats(const Shape& shape) const { return {place, DType::f32, shape}; }
 
-  /// `moves`: elements of the type that the operation reads and writes; `float_moves`: others, that
-  /// are float32 whatever the type.
+  /// moves: elements of the type that the operation reads and writes. float_moves: further ones
+  /// that are always float32.
   void operator()(std::string_view name, std::int64_t moves, const std::function<void()>& body,
                   std::int64_t float_moves = 0) const {
     const auto timing = place.time(body);
@@ -119,8 +120,8 @@ void norms(const Reporter& report, const RandomArray& x, const RandomArray& y,
   report("bias_backward", n, [&] { bias_backward(stream, dbias, y, false, scratch); });
 }
 
-// The gradient has the type; the parameter and its moments are float32, and where the type is not
-// there is a copy of the weights in it.
+// The gradient has the type. The parameter and its moments are float32; for other types there is a
+// copy of the weights in the type.
 void optimizer(const Reporter& report, const RandomArray& g, const RandomArray& copy) {
   const Stream& stream = report.place.stream();
   const std::int64_t rows = report.rows;
@@ -165,7 +166,7 @@ void tokens(const Reporter& report, const RandomArray& y, const RandomArray& dy)
   const Buffer memory(embedding_scratch_bytes({rows, columns}, vocabulary, report.place.space()),
                       report.place.space());
   Arena scratch(memory);
-  // Rows of the table that come several times stay in the caches.
+  // Table rows that occur several times stay in the caches.
   const auto* const id = made.as<std::int32_t>();
   const auto distinct = static_cast<std::int64_t>(std::set(id, id + rows).size());
   report("embedding_backward", (rows + 2 * distinct) * columns,

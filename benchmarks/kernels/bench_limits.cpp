@@ -1,6 +1,6 @@
-// What all ranks have together, measured at once on each: STREAM's triad, float32 multiply-adds and
-// a large product of bf16. With a rank or more on every node the least, the median and the most of
-// a rank, and the host of the slowest: mpiexec -n N bench_limits.
+// Limits of all ranks together, measured on all at once: STREAM's triad, float32 multiply-adds and
+// a large product in bf16. With at least one rank on every node, prints the least, the median and
+// the most of a rank, and the slowest rank's host: mpiexec -n N bench_limits.
 #include <cstdio>
 
 #include "benchmarks/support/arguments.hpp"
@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
     place.product_rate(DType::f32);
     place.product_rate(DType::bf16);
     return 0;
-  } catch (const UsageError& error) {  // on all ranks of a node alike
+  } catch (const UsageError& error) {  // thrown on all ranks of a node alike
     fmt::print(stderr, "bench_limits: {}\n", error.what());
     session.abort(2);
   } catch (const Error& error) {

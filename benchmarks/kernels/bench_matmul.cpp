@@ -1,7 +1,7 @@
 // Matrix products at the shapes of transformer blocks in every type: forward, input gradient,
 // weight gradient. On the host GPT-2's (768 wide, 1024 rows), and in float32 a large square one,
-// which has work enough for all cores of a node; on a device (argument "device") GPT-2's and Llama
-// 8B's. The fraction is of Place::product_rate.
+// which has work for all cores of a node; on a GPU (argument "device") GPT-2's and Llama 8B's. The
+// fraction is relative to Place::product_rate.
 #include <fmt/core.h>
 
 #include <string>
@@ -14,7 +14,7 @@ namespace {
 using namespace triax;
 using benchmark::RandomArray;
 
-// Of activations and weights, and of the weight gradient.
+// Types of activations and weights, and of the weight gradient.
 struct Types {
   DType type;
   DType gradient;
@@ -40,7 +40,7 @@ class Benchmark {
                   {large.seconds, 0.0}, {"flops_per_second", large.per_second()}, peak_);
   }
 
-  // The weight is stored (outputs, inputs), or (inputs, outputs) as GPT-2's are.
+  // The weight is stored as (outputs, inputs), or as (inputs, outputs) like GPT-2's.
   void run(const Layer& layer, bool input_first) const {
     const auto [name, inputs, outputs] = layer;
     const RandomArray x(place_, types_.type, {rows_, inputs});

@@ -1,13 +1,14 @@
 #!/bin/bash
-# What ptxas says of the kernels for GPUs, as a table: registers of a thread, static shared memory, bytes spilt, and how
-# many of a multiprocessor's warps can be there at once ("occupancy", in theory), for each architecture. Needs nvcc, no GPU.
+# Prints what ptxas says of the GPU kernels, as a table: registers per thread, static shared memory, spilled bytes, and
+# how many of a multiprocessor's warps can be resident ("occupancy", in theory), for each architecture. Needs nvcc, no
+# GPU.
 #
 #   benchmarks/kernels/registers.sh [-a "80 90a 100"] [FILE.cu...] >table.md     # default: all of kernels/cuda
 #
-# Threads of a block are those that a kernel is compiled for (max_threads); shared memory beside the static is that of the
-# shape (kernels/cuda/attention/attention_shape.cpp) for attention on tensor cores, and counted as 0 elsewhere. "by" says what bounds
-# the warps: registers, threads or shared memory. Kernels with several widths have a row each; those that differ in the
-# type of their elements alone are one row with the largest numbers.
+# Threads per block are those that a kernel is compiled for (max_threads). Dynamic shared memory is that of the launch
+# shape (kernels/cuda/attention/attention_shape.cpp) for attention on tensor cores, and counted as 0 elsewhere. "by"
+# names what limits the warps: registers, threads or shared memory. Kernels with several widths have one row each;
+# kernels that differ only in the type of their elements are one row with the largest numbers.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 architectures="80 90a 100"
@@ -46,7 +47,7 @@ for file in "$@"; do
   done
 done
 
-# run_body<Body> by the name of its body, without namespaces and the types of elements.
+# Turns run_body<Body> into the name of its body, without namespaces and element types.
 c++filt <"$work/kernels" | sed -E '
   s/void triax::cuda::run_body</ /
   s/>\(triax::.*$//
@@ -66,7 +67,7 @@ c++filt <"$work/kernels" | sed -E '
       if (spill > spilt[key]) spilt[key] = spill
       if (stack > local[key]) local[key] = stack
       if (threads > of_block[name]) of_block[name] = threads }
-    # Bytes of the shape, by width of the head (attention_shape.cpp): rows held, tiles walked.
+    # Shared memory of the launch shape (bytes), by head width (attention_shape.cpp): rows held, rows walked.
     function dynamic(name,   width) {
       width = name ~ /128/ ? 128 : 64
       if (name ~ /^Forward<(64|128)>/) return (128 + 2 * 64) * width * 2

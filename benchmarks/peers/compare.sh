@@ -1,24 +1,24 @@
 #!/bin/bash
-# The same training step by triax and by others, in turns: each round runs every contestant once, so that a machine that
-# slows down slows them all.
+# Runs the same training step by triax and by others in turns: each round runs every contestant once, so that a machine
+# that slows down slows all of them.
 #
 #   benchmarks/peers/compare.sh [OPTION VALUE]... CONTESTANT... >lines.jsonl
 #   build/benchmarks/summarize lines.jsonl
 #
-# Contestants: triax (a rank a core), triax-threads (one rank), triax-f32-gradients (as autocast has them), triax-keep-outputs, triax-zero1 and
-#   triax-zero3 (state cut over the ranks, as deepspeed and fsdp have it), pytorch, pytorch-compile, pytorch-compile-blocks
-#   (block by block: a deep model in seconds), pytorch-bf16-weights,
-#   old-pytorch (another installation), old-pytorch-defaults (the same, nothing tuned), ddp, fsdp, deepspeed (a process a core), llm.c
-# Options: --start DIR (of start.py; made with its defaults where it is not there; default peers-start)
-#   --model gpt2-1.5b (in place of --start: each contestant makes random weights and tokens of that shape)
-#   --batch 2   --seq 512   --type f32|bf16   --cores 1   --rounds 5   --steps 3 (timed, a round, behind one that is not; llm.c: 2)
+# Contestants: triax (one rank per core), triax-threads (one rank), triax-f32-gradients (gradients as in autocast),
+# triax-keep-outputs, triax-zero1 and triax-zero3 (sharded state, to compare with deepspeed and fsdp), pytorch,
+# pytorch-compile, pytorch-compile-blocks (block by block: a deep model in seconds), pytorch-bf16-weights, old-pytorch
+# (another installation), old-pytorch-defaults (the same, not tuned), ddp, fsdp, deepspeed (one process per core), llm.c
+# Options: --start DIR (from start.py; made with its defaults if missing; default peers-start)
+#   --model gpt2-1.5b (instead of --start: each contestant makes random weights and tokens of that shape)
+#   --batch 2   --seq 512   --type f32|bf16   --cores 1   --rounds 5   --steps 3 (timed, per round, after one that is not; llm.c: 2)
 #   --device cpu|gpu (gpu: triax, pytorch, pytorch-compile and pytorch-bf16-weights on one GPU, without MPI's launcher)
 # Variables: PYTHON (python3), OLD_PYTHON (python3 of the other installation), LLMC (a checkout of llm.c),
 #   BENCHMARKS (build/benchmarks of this checkout)
 #
-# Each runs on the first CORES cores that this shell may use, on one hardware thread of each. All ask for huge pages, as
-# triax does by itself, but old-pytorch-defaults. Where a contestant fails, why is on stderr. Ends with status 1 where one
-# failed or printed no first loss that is finite, or where the first losses in float32 are not the same to 1e-5.
+# Each contestant runs on the first CORES cores that this shell may use, on one hardware thread of each. All ask for
+# huge pages, as triax does by itself, except old-pytorch-defaults. If a contestant fails, stderr says why. Exits with 1
+# if one failed, printed no finite first loss, or has a first loss in float32 that differs by more than 1e-5.
 
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -61,11 +61,11 @@ size=(--batch "$batch" --seq "$seq")
 lines=$(mktemp)
 trap 'rm -f "$lines"' EXIT
 export OMP_NUM_THREADS=1
-launch=(mpiexec)  # Open MPI's binds each of few ranks to one core, whatever threads it has
+launch=(mpiexec)  # Open MPI's binds each rank of a small job to one core, whatever threads it has
 if mpiexec --version 2>&1 | grep -iE 'open ?(mpi|rte)' >/dev/null; then launch+=(--bind-to none); fi
-# Glibc's part is also llm.c's, PyTorch's its allocator's (2.2 and later).
+# GLIBC_TUNABLES serves glibc and so llm.c, THP_MEM_ALLOC_ENABLE PyTorch's allocator (2.2 and later).
 export GLIBC_TUNABLES=${GLIBC_TUNABLES:+$GLIBC_TUNABLES:}glibc.malloc.hugetlb=1 THP_MEM_ALLOC_ENABLE=1
-# The first hardware thread of each core among those that are allowed: the next number may be the same core's.
+# The first hardware thread of each allowed core, because the next number may be on the same core.
 first_threads() {
   {
     awk '/^Cpus_allowed_list/ { print $2 }' /proc/self/status | tr ',' '\n' |
@@ -81,7 +81,7 @@ if [[ $device == cpu ]]; then
   taskset -pc "$first" $$ >/dev/null
 fi
 from=(--model "$model") tokens_of=() python_from=(--model "$model")
-# Each step reads new tokens, and one token behind them; what is not timed is one step.
+# Each step reads new tokens, plus one token for the last label. One step is not timed.
 if [[ -z $model ]]; then
   from=(--from "$start") tokens_of=(--tokens "$start/tokens.bin") python_from=("$start")
   tokens=$((batch * seq * (1 + (steps > 2 ? steps : 2)) + 1))
@@ -132,7 +132,7 @@ contestant() {
     pytorch-compile-blocks) pytorch "$python" --compile blocks ;;
     pytorch-bf16-weights) pytorch "$python" --dtype bf16-weights ;;
     old-pytorch) pytorch "$OLD_PYTHON" ;;
-    old-pytorch-defaults) # in this round's own shell
+    old-pytorch-defaults)  # in this round's own shell
       unset GLIBC_TUNABLES THP_MEM_ALLOC_ENABLE
       pytorch "$OLD_PYTHON" --defaults
       ;;

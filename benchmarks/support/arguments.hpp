@@ -1,12 +1,12 @@
 #pragma once
-// What a benchmark is told on its command line.
+// Command line of a benchmark.
 #include <CLI/CLI.hpp>
 #include <optional>
 
 namespace triax::benchmark {
 
-/// Parses the command line. What the program ends with, where it shall: 0 after --help, 2 after a
-/// mistake, which is printed where this process `speaks` (one rank of a job does).
+/// Parses the command line. Returns the exit status if the program must end: 0 after --help, 2
+/// after a mistake, which is printed if this process `speaks` (one rank of a job does).
 inline std::optional<int> refused(CLI::App& app, int argc, const char* const* argv,
                                   bool speaks = true) {
   try {
@@ -18,7 +18,7 @@ inline std::optional<int> refused(CLI::App& app, int argc, const char* const* ar
   }
 }
 
-/// The option --threads, of OwnCores; `threads` stays as it is without.
+/// Adds the option --threads of OwnCores. `threads` keeps its value without it.
 inline void add_threads(CLI::App& app, int& threads) {
   app.add_option("--threads", threads,
                  "Of a rank (default: as triax train, one on each physical core of its own)")

@@ -22,7 +22,7 @@ std::string last_names(const std::filesystem::path& path, std::ptrdiff_t count) 
   return last.string();
 }
 
-// In the order in which they come.
+// Names of facts in the order in which they appear.
 std::vector<std::string> facts_of(const Results& results) {
   std::vector<std::string> names;
   for (const Machine& machine : results.machines)
@@ -31,7 +31,7 @@ std::vector<std::string> facts_of(const Results& results) {
   return names;
 }
 
-// All that a file says of a fact: of programs on 1, 2 and 4 ranks "1, 2, 4".
+// All values of a fact in a file: "1, 2, 4" for programs on 1, 2 and 4 ranks.
 std::string said(const Results& results, std::size_t file, const std::string& name) {
   std::vector<std::string> values;
   for (const Machine& machine : results.machines)

@@ -1,5 +1,5 @@
 #pragma once
-// Files of results held against each other.
+// Comparison of files of results.
 #include <string>
 #include <vector>
 
@@ -7,18 +7,19 @@
 
 namespace triax::benchmark {
 
-/// What tells these paths apart: as few of their last names as differ.
+/// Short names that differ: as few of the paths' last names as needed.
 std::vector<std::string> short_names(const std::vector<std::string>& paths);
 
-/// What the programs ran on, a row a fact and a column a file (Markdown). `files`: their names.
+/// The machines of the programs as a Markdown table: one row per fact, one column per file. files:
+/// their names.
 std::string machine_table(const Results& results, const std::vector<std::string>& files);
 
-/// Facts that are not the same in all files that say them, a line each; those of one run (when,
-/// where, on how many ranks) apart.
+/// Facts that differ between the files that state them, one line each, except those of a single
+/// call (when, where, on how many ranks).
 std::vector<std::string> differences(const Results& results, const std::vector<std::string>& files);
 
-/// Cases of the first of two files that the second does not have, or whose rate (without one, whose
-/// time) is more than so many per cent worse there: a line each.
+/// One line per case of the first of two files that the second lacks, or whose rate (or else time)
+/// is more than `percent` per cent worse there.
 std::vector<std::string> worse(const Results& results, double percent);
 
 }  // namespace triax::benchmark

@@ -25,8 +25,9 @@ double best_seconds(Body body) {
   return best;
 }
 
-// The sum of all accumulators, so that none is left out: of chains that do not wait for each other.
-// Two pipes of four cycles need eight; twelve also fit the smaller register file.
+// Returns the sum of all accumulators, so that none is optimised away. The chains are independent
+// of each other: two pipes with a latency of four cycles need eight; twelve also fit the smaller
+// register file.
 constexpr std::size_t chains = 12;
 constexpr std::int64_t rounds = 1'000'000;
 
@@ -70,7 +71,7 @@ Measured measure_triad(std::int64_t array_bytes) {
   float* const a = static_cast<float*>(memory[0].data());
   float* const b = static_cast<float*>(memory[1].data());
   float* const c = static_cast<float*>(memory[2].data());
-  // Pages come where they are first written: near the thread that reads them.
+  // Pages are allocated where they are first written: near the thread that reads them.
   parallel_for_blocks(count, block, [=](std::int64_t begin, std::int64_t end) {
     std::fill(a + begin, a + end, 0.0F);
     std::fill(b + begin, b + end, 1.0F);

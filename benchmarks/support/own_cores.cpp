@@ -78,7 +78,7 @@ Processor processor() {
   return found;
 }
 
-// Of "always [madvise] never" what is chosen.
+// The chosen word of "always [madvise] never".
 std::string huge_pages() {
   std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
   std::string text;

@@ -1,5 +1,5 @@
 #pragma once
-// What the ranks of a benchmark compute with.
+// Cores, threads and ISA level of a benchmark's ranks.
 #include <string>
 
 #include "kernels/base/tensor.hpp"
@@ -7,29 +7,29 @@
 
 namespace triax::benchmark {
 
-/// How many compute, on what.
+/// Number of ranks and threads, and what they run on.
 struct Ranks {
   int rank = 0, all = 1, of_node = 1, nodes = 1;
-  int threads = 1;  // of a rank
-  int cores = 1;    // physical ones that all ranks compute on, however many threads they have there
+  int threads = 1;  // per rank
+  int cores = 1;    // physical cores of all ranks, however many threads run on them
   bool pinned = false;
-  std::string code;  // of agree_on_isa
+  std::string code;  // ISA level, from agree_on_isa
 };
 
-/// The threads, cores and code of every rank: those that `triax train` would take, so that what is
-/// measured is what users get. Starts the kernels. One in a process, behind MpiSession.
+/// Threads, cores and ISA level of every rank: those that `triax train` would take, so that users
+/// get what is measured. Starts the kernels. One per process, after MpiSession.
 class OwnCores {
  public:
-  /// Collective over all ranks of the job. `threads`: of a rank, as the command line has it; 0:
-  /// what `triax train` takes. More of them than there are cores for are warned of.
+  /// Collective over all ranks of the job. threads: per rank, from the command line; 0: as `triax
+  /// train`. Warns of more threads than cores.
   explicit OwnCores(int threads, MemorySpace space = MemorySpace::host);
 
   const Ranks& ranks() const { return ranks_; }
-  /// UsageError where there are more.
+  /// Throws a UsageError if there are more ranks.
   void require_one_rank() const;
 
-  /// Rank 0 prints the line of the benchmark "machine": its machine, what the program was built
-  /// from, and how many compute. `devices`: what computes in place of the host; empty: nothing.
+  /// Prints, on rank 0, the line "benchmark":"machine": host, processor, ISA level, commit, MPI,
+  /// huge pages, ranks and threads. devices: what computes in place of the host; empty: nothing.
   void print_machine(const std::string& devices = {}) const;
 
  private:

@@ -21,14 +21,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// On rank 0.
+// Values of all ranks, on rank 0.
 std::vector<double> of_all_ranks(double value, const Ranks& ranks) {
   std::vector<double> values(static_cast<std::size_t>(ranks.all));
   MPI_Gather(&value, 1, MPI_DOUBLE, values.data(), 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
   return values;
 }
 
-// The host of the rank with the least value, on rank 0.
+// Host of the rank with the least value, on rank 0.
 std::string host_of_least(double value, const Ranks& ranks) {
   struct {
     double value;
@@ -76,7 +76,7 @@ Timing Place::time(const std::function<void()>& body) const {
   return timing_of(std::move(seconds));
 }
 
-// Ranks of a node measure together, and fill its caches together.
+// Ranks of a node measure together and share its caches.
 std::int64_t Place::bytes_beyond_caches() const {
   const std::int64_t caches =
       ranks_.of_node > 1 ? cache_bytes(CachesOf::node) / ranks_.of_node : cache_bytes();
@@ -107,7 +107,7 @@ Limit Place::product_rate(DType type) const {
 }
 
 Measured Place::large_product(DType type) const {
-  // On the host so large that a thread has the work of 2048 x 2048 x 2048.
+  // On the host, so large that each thread has the work of a 2048 x 2048 x 2048 product.
   const std::int64_t size = device() ? 8192 : 256 * std::lround(8.0 * std::cbrt(ranks_.threads));
   const RandomArray a(*this, type, {size, size});
   const RandomArray b(*this, type, {size, size});
@@ -136,7 +136,7 @@ Limit Place::measured(const std::string& name, std::string_view unit,
   if (ranks_.rank != 0) return {name, all};
   std::vector<std::pair<std::string_view, double>> figures = {{unit, all}};
   std::vector<std::pair<std::string_view, std::string>> words;
-  const Timing of_ranks = timing_of(rates);  // median and spread of rates
+  const Timing of_ranks = timing_of(rates);  // median and spread of the rates
   const std::string least = fmt::format("least_{}", unit), middle = fmt::format("median_{}", unit),
                     most = fmt::format("most_{}", unit);
   if (ranks_.all > 1) {
@@ -188,7 +188,7 @@ int run_at_place(int argc, char** argv, const char* what, void (*body)(const Pla
 
 namespace {
 
-// On the host in pages that are where the threads are which first write them.
+// On the host, pages are allocated near the threads that first write them.
 Buffer made(MemorySpace space, std::size_t bytes) {
   return space == MemorySpace::host ? Buffer::unwritten(bytes) : Buffer(bytes, space);
 }

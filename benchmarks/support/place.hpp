@@ -1,5 +1,5 @@
 #pragma once
-// Where a benchmark of kernels runs, and the limits of that place.
+// Host or GPU that a benchmark of kernels runs on, and its limits.
 #include <functional>
 #include <string>
 
@@ -10,45 +10,45 @@
 
 namespace triax::benchmark {
 
-/// What a rate is held against.
+/// A measured limit that a rate is compared with.
 struct Limit {
   std::string name;  // "triad"
   double per_second = 0;
 };
 
-/// Bytes of an array that is beyond caches of so many: four times them, as STREAM has it, and
+/// Bytes of an array that exceeds caches of `cache_bytes`: four times them, as in STREAM, and
 /// enough for each thread.
 std::int64_t bytes_beyond(std::int64_t cache_bytes, int threads);
 
 class Place {
  public:
-  /// The host or a GPU. An Error where there is none.
+  /// Throws an Error if there is no GPU.
   Place(MemorySpace space, const Ranks& ranks);
 
   bool device() const { return stream_.space() == MemorySpace::device; }
   MemorySpace space() const { return stream_.space(); }
   const Stream& stream() const { return stream_; }
 
-  /// The median time of a call of `body`, which issues work on the stream. On a device calls are
-  /// timed many at a time, so that the host is ahead of it.
+  /// Median time of a call of `body`, which issues work on the stream. On a device many calls are
+  /// timed at a time, so that the host stays ahead.
   Timing time(const std::function<void()>& body) const;
 
-  /// Of a tensor that the caches of the host's cores do not hold.
+  /// Bytes of a tensor that exceeds the caches of the host's cores.
   std::int64_t bytes_beyond_caches() const;
 
-  /// Limits of all ranks together, which they measure at once, and of which rank 0 prints a line of
-  /// the benchmark "limits", with the slowest rank's host. Collective.
-  /// Bytes/s that pass through memory: STREAM's triad on the host's threads, a copy on a device,
-  /// every byte counted as it is read and as it is written.
+  /// Limits of all ranks together, measured on all at once. Rank 0 prints a line of the benchmark
+  /// "limits" with the slowest rank's host. Collective.
+  /// Memory bandwidth (bytes/s): STREAM's triad on the host's threads, a copy on a device. Every
+  /// byte counts when read and when written.
   Limit memory_bandwidth() const;
-  /// FLOP/s that products of `type` can have: the host's float32 multiply-adds, else what a large
-  /// square product has.
+  /// Attainable rate of products of `type` (FLOP/s): the host's float32 multiply-adds, or else the
+  /// rate of a large square product.
   Limit product_rate(DType type) const;
 
-  /// A large square product.
+  /// Measures a large square product.
   Measured large_product(DType type) const;
 
-  /// Prints the line of a case, its rate among `figures` held against a limit.
+  /// Prints the line of a case. Its rate is compared with a limit.
   void report(std::string_view benchmark, const std::string& name, const Timing& timing,
               std::pair<std::string_view, double> rate, const Limit& limit) const;
 
@@ -60,13 +60,13 @@ class Place {
   Ranks ranks_;
 };
 
-/// The main function of a benchmark of kernels: `body` at the place that the command line names,
-/// "host" or "device", on one rank; `what` it measures, for --help. What the program ends with: 2
-/// and the reason on standard error where there is no such place.
+/// The main function of a kernel benchmark: runs `body` on "host" or "device", as the command line
+/// says, on one rank. what: description for --help. Returns the exit status: 2, with the reason on
+/// stderr, if there is no such device.
 int run_at_place(int argc, char** argv, const char* what, void (*body)(const Place& place));
 
-/// Memory of a place with normally distributed numbers: products of zeros draw less power, and run
-/// at a higher clock.
+/// Normally distributed numbers on the host or a device. Products of zeros would draw less power
+/// and run at a higher clock.
 class RandomArray {
  public:
   RandomArray(const Place& place, DType dtype, const Shape& shape);

@@ -10,7 +10,7 @@
 namespace triax::benchmark {
 namespace {
 
-// Of Okabe and Ito: told apart by the colour-blind and in grey.
+// Okabe and Ito's colours, which the colour-blind can distinguish, also in grey.
 constexpr std::array<const char*, 6> colours = {"#0072b2", "#e69f00", "#009e73",
                                                 "#d55e00", "#cc79a7", "#56b4e9"};
 
@@ -68,7 +68,7 @@ std::string legend(const std::vector<std::string>& names, double x, double y) {
   return out;
 }
 
-// The step of an axis: 1, 2 or 5 times a power of ten, five to ten of them up to `most`.
+// Step of an axis: 1, 2 or 5 times a power of ten, so that five to ten steps reach `most`.
 double tick_of(double most) {
   const double power = std::pow(10.0, std::floor(std::log10(most)));
   for (const double step : {0.1, 0.2, 0.5})
@@ -135,7 +135,7 @@ std::string scaling_plot(const std::string& title, const std::string& x, const s
       up.add(py);
     }
     const auto& [fx, fy] = curve.points.front();
-    up.add(fy * curve.points.back().first / fx);  // of the slope kept
+    up.add(fy * curve.points.back().first / fx);  // end of the line with the first point's slope
   }
   const auto place = [](double value, const Range& range) {
     const double span = std::log2(range.most / range.least);

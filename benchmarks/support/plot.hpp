@@ -1,5 +1,5 @@
 #pragma once
-// Plots of results, as SVG (1.1) that a browser and a report take as it is.
+// Plots of results as SVG 1.1.
 #include <string>
 #include <vector>
 
@@ -7,21 +7,21 @@ namespace triax::benchmark {
 
 struct Bar {
   std::string label;
-  std::vector<double> values;  // one a group; negative: none
+  std::vector<double> values;  // one per group; negative: missing
 };
 
-/// Bars from the left, grouped by label, a colour a group with its name in a legend. The axis
-/// begins at 0; a line stands at 1 where `limit` (values are fractions of one).
+/// Horizontal bars, grouped by label, one colour per group with its name in a legend. The axis
+/// begins at 0. A non-empty `limit` adds a line at 1 (values are then fractions of it).
 std::string bar_plot(const std::string& title, const std::vector<std::string>& groups,
                      const std::vector<Bar>& bars, bool limit);
 
 struct Curve {
   std::string name;
-  std::vector<std::pair<double, double>> points;  // by growing x, at least one
+  std::vector<std::pair<double, double>> points;  // ascending in x, at least one
 };
 
-/// Curves on two logarithmic axes of base 2, each with a dashed line of the slope that its first
-/// point would keep.
+/// Curves on two logarithmic axes of base 2, each with a dashed line that continues the slope of
+/// its first point.
 std::string scaling_plot(const std::string& title, const std::string& x, const std::string& y,
                          const std::vector<Curve>& curves);
 

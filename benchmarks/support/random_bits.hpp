@@ -1,5 +1,5 @@
 #pragma once
-// Data for benchmarks of disks: some file systems and drives compress what they are given.
+// Data for disk benchmarks, because some file systems and drives compress their contents.
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -9,7 +9,8 @@
 
 namespace triax::benchmark {
 
-/// Bits that nothing compresses, all but the last bytes % 8 of it. `key`: others.
+/// Fills memory with incompressible bits, except the last bytes % 8. Another `key` gives other
+/// bits.
 inline void fill_random_bits(const Buffer& memory, std::uint64_t key = 0) {
   auto* const words = static_cast<std::uint64_t*>(memory.data());
   const std::uint64_t first = splitmix64(key);
@@ -17,7 +18,7 @@ inline void fill_random_bits(const Buffer& memory, std::uint64_t key = 0) {
     words[i] = splitmix64(first + i);
 }
 
-/// Floats from 0 to 1, random but for their exponents.
+/// Floats from 0 to 1 with random mantissas.
 inline void fill_random_floats(const Buffer& memory) {
   fill_random_bits(memory);
   auto* const values = static_cast<float*>(memory.data());

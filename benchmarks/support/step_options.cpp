@@ -15,7 +15,7 @@ std::int64_t usual_micro(const StepOptions& options) {
   return options.batch / options.data / options.pipeline;
 }
 
-// What is not as it usually is: runs that differ are different cases.
+// Options that differ from their defaults, because runs that differ are different cases.
 std::string unusual(const StepOptions& options) {
   std::string text;
   if (micro_of(options) != usual_micro(options)) text += fmt::format(" micro {}", options.micro);
@@ -29,7 +29,7 @@ std::string unusual(const StepOptions& options) {
   return text;
 }
 
-// What the work is, and how it is cut.
+// Options of the work and of its distribution.
 void add_work(CLI::App& app, StepOptions& options) {
   std::vector<std::string> names;
   for (const auto& entry : model_shapes()) names.push_back(entry.first);

@@ -9,7 +9,7 @@
 namespace triax::benchmark {
 namespace {
 
-// To three digits: before a unit is chosen, which 999.7 has another of than 1000.
+// Rounds to three digits, before a unit is chosen: 999.7 becomes 1000, which has another unit.
 double rounded(double value) {
   return std::stod(fmt::format("{:.2e}", value));
 }
@@ -22,7 +22,7 @@ std::string with_prefix(double value, const char* unit) {
   return fmt::format("{:.3g} {}{}", value, prefixes[prefix], unit);
 }
 
-// As Markdown shows it.
+// Escapes a text for Markdown.
 std::string escaped(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -57,7 +57,7 @@ std::string more_text(const Run& run) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-// A case's median, and its range or, of one run, the spread within it.
+// A case's median, and its range; for a single run, the spread within it.
 std::string range_text(const Case& c) {
   if (c.runs.size() == 1) return fmt::format("{:.0f}%", 100.0 * c.median().spread);
   return fmt::format("{} to {}", seconds_text(c.runs.front().seconds),
@@ -72,7 +72,7 @@ bool of_one_name(const Case& a, const Case& b) {
   return a.name == b.name && a.program == b.program;
 }
 
-// The case of the first file that another is held against: on as many cores, or the only one.
+// The case of the first file to compare with: on the same number of cores, or the only one.
 const Case* first_of_file(const std::vector<const Case*>& cases, const Case& like) {
   std::vector<const Case*> found;
   for (const Case* c : cases)
@@ -82,7 +82,7 @@ const Case* first_of_file(const std::vector<const Case*>& cases, const Case& lik
   return found.size() == 1 ? found.front() : nullptr;
 }
 
-// Those of a table of cases that not all have.
+// The columns of a table that not all of its cases fill.
 struct Columns {
   bool file, cores;
 };

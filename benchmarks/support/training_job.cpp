@@ -50,7 +50,8 @@ const std::map<std::string, ModelConfig>& model_shapes() {
 
 TokenShard::TokenShard(std::int64_t tokens, int vocabulary)
     : path_((std::filesystem::temp_directory_path() / "triax-step-XXXXXX").string()) {
-  const int made = ::mkstemp(path_.data());  // not by number: containers may share the directory
+  const int made = ::mkstemp(
+      path_.data());  // a unique name; process numbers repeat where containers share the directory
   if (made >= 0) ::close(made);
   std::vector<std::int32_t> header(256, 0);
   header[0] = 20240520;

@@ -12,11 +12,11 @@ namespace triax::benchmark {
 /// A model of GPT-2's shape.
 ModelConfig gpt2(int layers, int hidden, int heads, int vocabulary);
 
-/// The shapes that benchmarks train, by name: GPT-2's sizes, Llama's of 1B and 8B parameters, and
-/// "small", which is done in seconds.
+/// Shapes that benchmarks train, by name: GPT-2's sizes, Llama's with 1B and 8B parameters, and
+/// "small", which takes seconds.
 const std::map<std::string, ModelConfig>& model_shapes();
 
-/// An llm.c shard of random tokens below `vocabulary` (and 65536), for this process alone; removed
+/// An llm.c shard of random tokens below `vocabulary` (and 65536), for this process alone. Removed
 /// at the end.
 class TokenShard {
  public:

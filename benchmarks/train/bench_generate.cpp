@@ -1,7 +1,7 @@
-// Tokens a second of generation in float32 by a model with random weights, from a checkpoint that
-// is written and removed: one JSON line for the prompt (all of its tokens together) and one for
-// tokens behind it. A token reads every weight and the kept keys
-// and values of those before it once: peak_fraction is their bytes against the cores' triad.
+// Tokens per second of generation in float32, by a model with random weights from a checkpoint that
+// is written and removed. Prints one JSON line for the prompt (all of its tokens together) and one
+// for the tokens after it. A token reads every weight, and the cached keys and values of the tokens
+// before it, once: peak_fraction compares these bytes with the cores' triad.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -33,11 +33,11 @@ using namespace triax;
 struct Options {
   std::string model = "gpt2-124m";
   std::int64_t prompt = 512, tokens = 64;
-  int threads = 0;  // of OwnCores
+  int threads = 0;  // for OwnCores
   std::string directory = std::filesystem::temp_directory_path();
 };
 
-/// A checkpoint of random weights, for as long as this lives.
+/// A checkpoint of random weights for the lifetime of this object.
 class RandomCheckpoint {
  public:
   RandomCheckpoint(const ModelConfig& model, const std::string& directory)
@@ -73,7 +73,8 @@ double seconds_of(const std::function<void()>& body) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// What a token reads with `past` before it; of the embedding it reads a row, but the head all.
+// Bytes that a token reads with `past` tokens before it: one row of the embedding, but all of the
+// head.
 double bytes_of_token(const ModelConfig& model, double past) {
   const double embeddings = model.tied_embeddings ? 0.0 : double(model.vocabulary) * model.hidden;
   const double positions =

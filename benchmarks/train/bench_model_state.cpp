@@ -1,8 +1,9 @@
-// Bytes of model state a rank and parameter, by ZeRO stage, after a step in bf16 with the data axis
-// over all ranks: mpiexec -n N bench_model_state STAGE [bf16|f32], the type being the gradients'. A
-// process a case, as freed memory need not go back to the system. One JSON line: what rank 0's
-// stores allocated against 16, 4 + 12/N, 2 + 14/N and 16/N (Rajbhandari et al. 2020; 2 more for
-// gradients in float32), and how far the process grew against all that the dry run lists.
+// Bytes of model state per rank and parameter, by ZeRO stage, after a step in bf16 with the data
+// axis over all ranks: mpiexec -n N bench_model_state STAGE [bf16|f32], the type being the
+// gradients'. One process per case, because freed memory need not go back to the system.
+// Prints one JSON line: bytes that rank 0's stores allocated, against 16, 4 + 12/N, 2 + 14/N and
+// 16/N (Rajbhandari et al. 2020; 2 more for float32 gradients), and the growth of the process,
+// against everything that the dry run lists.
 #include <mpi.h>
 
 #include <chrono>
@@ -41,7 +42,8 @@ LoadedJob make_job(int ranks, int stage, DType gradients, const std::string& tok
   return job;
 }
 
-// By what each stage cuts: 12 bytes of master weights and moments, gradients, 2 bytes of weights.
+// Bytes per parameter by what each ZeRO stage shards: 12 of master weights and moments, gradients,
+// 2 of weights.
 double expected_bytes(int stage, DType gradients, double ranks) {
   const auto cut_from = [&](int first, double bytes) {
     return stage >= first ? bytes / ranks : bytes;
