@@ -1,6 +1,6 @@
 #pragma once
-// The job as plain structs: validated, every "auto" resolved that needs no grid, immutable from
-// here on.
+// The job as plain structs: validated, immutable from here on, and with every "auto" resolved
+// except those that need the grid.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,16 +14,17 @@ enum class Architecture : std::uint8_t { gpt2, llama, qwen2 };
 
 enum class RopeType : std::uint8_t { unscaled, linear, llama3 };
 
-/// Rotary positions turned slower than trained, for longer texts: config.json's rope_scaling.
+/// Rotary positions slowed down for contexts longer than the model was trained on: config.json's
+/// rope_scaling.
 struct RopeScaling {
   RopeType type = RopeType::unscaled;
   double factor = 1.0;
   double low_freq_factor = 0.0, high_freq_factor = 0.0;  // llama3
-  std::int64_t original_positions = 0;                   // llama3: the context before
+  std::int64_t original_positions = 0;                   // llama3: context length before scaling
   bool operator==(const RopeScaling&) const = default;
 };
 
-/// A model's shape, whatever the names its config.json gave the sizes.
+/// Shape of a model, independent of the names its config.json uses.
 struct ModelConfig {
   Architecture architecture = Architecture::gpt2;
   int layers = 12;
@@ -61,23 +62,23 @@ struct DataConfig {
 struct ParallelConfig {
   int tensor = 1, pipeline = 1, data = 1;
   std::string schedule = "1f1b";
-  int chunks = 1;  // model chunks a stage
+  int chunks = 1;  // model chunks per pipeline stage
   bool sequence_parallel = true;
   std::string order = "data,pipeline,tensor";  // slowest axis first
   bool tensor_across_nodes = false;
 };
 
-/// The response of a run to a loss spike.
+/// Action of the trainer at a loss spike.
 enum class SpikeAction : std::uint8_t { warn, stop, rollback };
-/// As run.loss_spike.action names them, in their order.
+/// Values of run.loss_spike.action, in the order of SpikeAction.
 inline constexpr const char* spike_action_names[] = {"warn", "stop", "rollback"};
 
-/// When the loss of a step is a spike: see LossSpikes.
+/// Criterion for a loss spike: see LossSpikes.
 struct LossSpikeConfig {
-  double factor = 3.0;  // above so many times the median
-  int window = 50;      // losses that the median is of
+  double factor = 3.0;  // spike: a loss above factor x median
+  int window = 50;      // number of past losses in the median
   SpikeAction action = SpikeAction::warn;
-  int max_rollbacks = 3;  // at one place
+  int max_rollbacks = 3;  // near one step; one more spike there stops the run
 };
 
 struct RunConfig {
@@ -87,13 +88,13 @@ struct RunConfig {
   std::int64_t eval_interval = 0;  // steps; 0: never
   std::int64_t eval_steps = 0;     // global batches an evaluation reads; 0: the whole of data.valid
   std::string progress = "auto";   // "auto" (a bar on a terminal), "bar", "lines", "none"
-  double peak_flops = 0.0;         // of one rank, for mfu in metrics.jsonl; 0: unknown
-  double stop_before_end = 0.0;    // seconds; 0: the clock is not looked at
-  double time_limit = 0.0;         // seconds from the start; 0: what Slurm says
-  double collective_timeout = 600.0;  // seconds that a rank waits for others, at most
-  std::int64_t max_bad_steps = 3;     // skipped in a row, as loss or gradient is not finite
+  double peak_flops = 0.0;         // one rank's peak, for mfu in metrics.jsonl; 0: unknown
+  double stop_before_end = 0.0;    // seconds before the time limit; 0: never stops early
+  double time_limit = 0.0;         // seconds from the start; 0: Slurm's time limit
+  double collective_timeout = 600.0;  // seconds a rank waits for the others, at most
+  std::int64_t max_bad_steps = 3;     // skipped in a row because loss or gradient is not finite
   LossSpikeConfig loss_spike;
-  /// Where tensors live and are computed; none: on GPUs where every rank has one.
+  /// Memory that holds and computes the tensors; none: GPUs if every rank has one, else CPUs.
   std::optional<MemorySpace> space;
 };
 
@@ -106,28 +107,28 @@ struct CheckpointConfig {
   int keep = 3;                 // newest files kept; 0: all
   std::string resume = "auto";  // "auto", "never", "must" or a file
   bool at_end = true;
-  bool export_at_end = false;      // 16-bit weights for Hugging Face in <run.directory>/huggingface
-  int files = 1;                   // that the data lie in; more than 1: parts beside a master
-  int striping_factor = 0;         // hints for a parallel file system; 0: its own default
+  bool export_at_end = false;  // 16-bit weights for Hugging Face in <run.directory>/huggingface
+  int files = 1;               // data files of one checkpoint; above 1: part files beside a master
+  int striping_factor = 0;     // hints for a parallel file system; 0: its own default
   std::int64_t striping_unit = 0;  // bytes
   std::int64_t alignment = 4096;   // bytes
   AsyncWrites async = AsyncWrites::off;
-  bool collective = false;  // ranks write together, where training stands meanwhile
+  bool collective = false;  // ranks write together; training waits meanwhile
 };
 
 struct BatchConfig {
   std::int64_t global = 1;  // train_batch_size = micro x accumulation x data-parallel size
   std::int64_t micro = 1;
-  std::int64_t accumulation = 1;  // micro-batches a step
+  std::int64_t accumulation = 1;  // micro-batches per step
 };
 
 struct OptimizerConfig {
   double learning_rate = 1e-3;
-  bool rate_given = false;  // by the job, as a number
+  bool rate_given = false;  // the job gives it as a number
   double beta1 = 0.9, beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0.0;  // DeepSpeed's default, not PyTorch's 0.01
-  // Seed of the random rounding of 16-bit weights; none: to nearest.
+  // Seed for stochastic rounding of 16-bit weights; none: round to nearest.
   std::optional<std::uint64_t> stochastic_rounding;
 };
 
@@ -139,12 +140,12 @@ enum class SchedulerKind : std::uint8_t {
   one_cycle,
   cosine
 };
-/// As scheduler.type names them, in their order; "constant" is none there.
+/// Values of scheduler.type, in the order of SchedulerKind; "constant" is not a value there.
 inline constexpr const char* scheduler_names[] = {"constant",       "WarmupLR", "WarmupDecayLR",
                                                   "WarmupCosineLR", "OneCycle", "cosine"};
 
-/// Learning-rate schedule; the fields a kind does not name are unused. Names and defaults as
-/// DeepSpeed's.
+/// Learning-rate schedule with DeepSpeed's names and defaults. A kind uses only the fields listed
+/// under its name.
 struct SchedulerConfig {
   SchedulerKind kind = SchedulerKind::constant;
   // WarmupLR, WarmupDecayLR, WarmupCosineLR
@@ -165,88 +166,87 @@ struct SchedulerConfig {
 
 enum class OffloadDevice : std::uint8_t { none, cpu, nvme };
 
-/// Where optimizer state is (DeepSpeed's zero_optimization.offload_optimizer).
+/// Location of the optimizer state (DeepSpeed's zero_optimization.offload_optimizer).
 struct OffloadOptimizerConfig {
   OffloadDevice device = OffloadDevice::none;
   std::string nvme_path;              // a directory
-  int buffers = 4;                    // parts of the state in memory at once, at most
-  bool pipeline_read = false;         // fetch the next part while one is stepped
-  bool pipeline_write = false;        // store the last part meanwhile
-  double ratio = 1.0;                 // of the state; the rest stays in memory
-  std::int64_t part = 1'000'000'000;  // most elements of a part (sub_group_size, buffer_size)
+  int buffers = 4;                    // most sub-groups of the state in memory at once
+  bool pipeline_read = false;         // fetch the next sub-group while one is stepped
+  bool pipeline_write = false;        // store the last sub-group while the next is stepped
+  double ratio = 1.0;                 // share of the state that is offloaded
+  std::int64_t part = 1'000'000'000;  // most elements of a sub-group (sub_group_size, buffer_size)
 };
 
-/// Where the parameters' shards are (DeepSpeed's zero_optimization.offload_param). Sizes count
+/// Location of the parameter shards (DeepSpeed's zero_optimization.offload_param). Sizes count
 /// elements.
 struct OffloadParamConfig {
   OffloadDevice device = OffloadDevice::none;
   std::string nvme_path;                    // a directory
-  int buffers = 5;                          // shards in memory at once, where loaded ahead
-  std::int64_t buffer_size = 100'000'000;   // of each, on average
-  std::int64_t max_in_cpu = 1'000'000'000;  // that stay in memory all the time
-  double ratio = 1.0;                       // of a rank's; the rest stays in memory too
-  bool pipeline_read = true;                // load ahead of use
+  int buffers = 5;                          // shards in memory at once when they are loaded ahead
+  std::int64_t buffer_size = 100'000'000;   // average elements of a buffer
+  std::int64_t max_in_cpu = 1'000'000'000;  // elements that stay in memory
+  double ratio = 1.0;                       // offloaded share of a rank's shards
+  bool pipeline_read = true;                // load shards ahead of use
   bool pipeline_write = true;               // save while the next layer is stepped
 };
 
-/// How files of offloaded state are read and written (DeepSpeed's aio).
+/// Reads and writes of offloaded state (DeepSpeed's aio).
 struct AioConfig {
   std::int64_t block_size = 1 << 20;  // bytes of one operation
-  int queue_depth = 8;                // operations at once
+  int queue_depth = 8;                // operations in flight
 };
 
-/// What of a run's state is cut over the data ranks (DeepSpeed's zero_optimization). Sizes count
+/// Sharding of the run's state over the data ranks (DeepSpeed's zero_optimization). Sizes count
 /// elements.
 struct ZeroConfig {
   int stage = 0;
-  int shard_size = 0;  // data ranks that share one copy of the state; 0: all; -1: those of a node
-  bool shard_by_hpz = false;  // shard_size is zero_hpz_partition_size, which means less in ZeRO++
-  bool overlap = true;        // reduce and gather while compute goes on
-  bool limit_gathers = true;  // ahead of their use, to the largest layer
+  int shard_size = 0;         // data ranks per copy of the state; 0: all; -1: those of a node
+  bool shard_by_hpz = false;  // shard_size is zero_hpz_partition_size, which shards less in ZeRO++
+  bool overlap = true;        // reduce and gather during compute
+  bool limit_gathers = true;  // gather ahead at most the size of the largest layer
   std::int64_t reduce_bucket_size = 500'000'000;
   std::int64_t allgather_bucket_size = 500'000'000;  // of updated parameters
-  std::int64_t prefetch_bucket_size = 50'000'000;    // stage 3
-  std::int64_t persistence_threshold = 100'000;      // stage 3
-  std::int64_t max_live_parameters = 1'000'000'000;  // stage 3
+  std::int64_t prefetch_bucket_size = 50'000'000;    // ZeRO-3
+  std::int64_t persistence_threshold = 100'000;      // ZeRO-3
+  std::int64_t max_live_parameters = 1'000'000'000;  // ZeRO-3
   OffloadOptimizerConfig offload_optimizer;
-  OffloadParamConfig offload_param;  // stage 3
+  OffloadParamConfig offload_param;  // ZeRO-3
 };
 
-/// The factor on the loss that keeps float16 gradients above underflow. Names and defaults as
-/// DeepSpeed's.
+/// Loss scaling, which keeps float16 gradients above underflow. Names and defaults are DeepSpeed's.
 struct LossScaleConfig {
-  bool enabled = false;                 // in fp16 only
-  double fixed = 0.0;                   // fp16.loss_scale; 0: dynamic, as the rest says
-  int initial_power = 16;               // it starts at 2 to this power
-  std::int64_t window = 1000;           // steps without overflow after which it doubles
-  int hysteresis = 2;                   // overflows before it halves
-  bool consecutive_hysteresis = false;  // a step without overflow counts them anew
+  bool enabled = false;                 // fp16 only
+  double fixed = 0.0;                   // fp16.loss_scale; 0: dynamic scaling by the fields below
+  int initial_power = 16;               // initial scale: 2^initial_power
+  std::int64_t window = 1000;           // steps without overflow before the scale doubles
+  int hysteresis = 2;                   // overflows before the scale halves
+  bool consecutive_hysteresis = false;  // a step without overflow restarts the hysteresis count
   double least = 1.0;
-  std::int64_t steps = 0;  // of the run (run.steps); 0: not known
+  std::int64_t steps = 0;  // run.steps; 0: unknown
 };
 
-/// Element types; sums within an operation, master weights and moments are float32 always.
+/// Element types. Sums within an operation, master weights and moments are always float32.
 struct PrecisionConfig {
   DType type = DType::f32;           // of parameters and activations
-  DType gradient_type = DType::f32;  // of the parameters' gradients
-  bool fp8 = false;                  // the blocks' linear maps multiply in 8 bits; `type` is bf16
+  DType gradient_type = DType::f32;  // of parameter gradients
+  bool fp8 = false;                  // 8-bit products in the blocks' linear maps; `type` is bf16
   LossScaleConfig loss_scale;
 };
 
-/// What of a layer the backward pass makes again instead of keeping it.
+/// Activations of a layer that the backward pass recomputes instead of keeping.
 enum class Recompute : std::uint8_t {
   none,
-  attention,  // "selective": what core attention makes of q, k and v (Korthikanti et al. 2022)
+  attention,  // "selective": core attention's results from q, k and v (Korthikanti et al. 2022)
   layer       // "full": all but the layer's input
 };
 
 /// DeepSpeed's activation_checkpointing.
 struct RecomputeConfig {
   Recompute what = Recompute::none;
-  int layers = 0;                 // of a stage, from its first; 0: every one
-  bool keep_outputs = false;      // of norms and GELU; false: they are made again in every layer
-  bool partition_inputs = false;  // of recomputed layers, over the tensor ranks
-  bool inputs_on_host = false;    // of recomputed layers (cpu_checkpointing)
+  int layers = 0;                 // recomputed layers of each stage, from its first; 0: all
+  bool keep_outputs = false;      // keep outputs of norms and GELU; false: recompute them
+  bool partition_inputs = false;  // shard inputs of recomputed layers over the tensor ranks
+  bool inputs_on_host = false;    // inputs of recomputed layers in host memory (cpu_checkpointing)
 };
 
 struct Config {

@@ -40,7 +40,7 @@ void overlay(JobTree& tree, json& base, const json& over, const std::string& pre
   }
 }
 
-// No row of the table: what it names is read before there are settings.
+// `extends` is not a row of the table: the base file is read before there are settings.
 Key extends_key() {
   return obeyed("extends", KeyType::path, nullptr, anything(), "the job file under this one");
 }
@@ -72,7 +72,7 @@ void add_file(JobTree& tree, const fs::path& path, std::vector<fs::path>& chain,
     }
     document.root.erase("extends");
   }
-  tree.line = document.lines[""];  // the job file's own comes last
+  tree.line = document.lines[""];  // the job file's own line overwrites the base files'
   overlay(tree, tree.root, document.root, {}, origin_of);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// The job as written: its file, the files that it extends and --set, merged, with the origin of
+// The job as written: the job file, the files it extends and --set, merged, with the origin of
 // every key.
 #include <map>
 #include <nlohmann/json.hpp>
@@ -15,16 +15,16 @@ struct JobTree {
   std::map<std::string, Origin> origins;  // by dotted path
   std::string file;                       // the job file itself
 
-  int line = 1;  // of its root
+  int line = 1;  // of the root object
 
-  /// Where the key was written, or the nearest section above it; the job's root where nothing was.
+  /// Origin of the key, else of the nearest section above it, else of the job's root.
   Origin origin(const std::string& path) const;
 };
 
-/// Reads `path`, what it "extends" (relative to the file that says so; chains allowed) underneath,
-/// and "KEY=VALUE" overrides on top. Objects merge key by key, everything else is replaced; null
-/// unsets. Duplicate keys, cycles and overrides without "=" are added to `errors`; files that
-/// cannot be read or parsed throw UsageError.
+/// Reads `path` over the chain of files it "extends" (relative to the file that names them), and
+/// "KEY=VALUE" overrides on top. Objects merge key by key, any other value is replaced, null unsets
+/// a key. Duplicate keys, cycles and overrides without "=" are added to `errors`. Throws UsageError
+/// if a file cannot be read or parsed.
 JobTree read_job(const std::string& path, const std::vector<std::string>& overrides,
                  ErrorList& errors);
 

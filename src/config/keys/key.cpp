@@ -25,7 +25,7 @@ bool is_integer(const json& v) {
          (v.is_number_float() && std::floor(v.get<double>()) == v.get<double>());
 }
 
-// Whole numbers that a double and an int64 both hold.
+// Whole numbers exact in both double and int64.
 bool is_whole(const json& v) {
   if (v.is_number_integer())
     return !v.is_number_unsigned() ||
@@ -94,7 +94,7 @@ std::string shown(const json& v) {
   return text.size() > 60 ? text.substr(0, 57) + "..." : text;
 }
 
-// What a shell would have replaced in a path: "~", "~user", "$NAME", "${NAME}"; empty: nothing.
+// Text in a path that a shell would have expanded: "~", "~user", "$NAME", "${NAME}"; "" if none.
 std::string left_to_a_shell(const std::string& path) {
   const auto to_slash = [&](std::size_t at) { return path.substr(at, path.find('/', at) - at); };
   if (path.starts_with('~')) return to_slash(0);
@@ -105,8 +105,8 @@ std::string left_to_a_shell(const std::string& path) {
   return {};
 }
 
-// A new directory of the name "~" or "$SCRATCH" is never meant. The system's calls would take a
-// path up to its NUL.
+// Refused: names such as "~" or "$SCRATCH", which a shell would have expanded (nobody means a
+// directory of that name), and NUL characters, where a system call would end the path.
 std::optional<std::string> problem_with_path(const json& v) {
   if (v.is_array()) {
     for (const json& each : v)
@@ -279,7 +279,7 @@ std::string treatment_name(Treatment treatment) {
 std::optional<std::string> problem_with(const Key& key, const json& value) {
   if (value.is_null() || (key.automatic && value == "auto") || value == key.fallback) return {};
   if (key.treatment == Treatment::refused && has_type(key.type, value)) {
-    const bool makes_the_model = key.path.starts_with("model.");  // without it, it is another
+    const bool makes_the_model = key.path.starts_with("model.");  // another value, another model
     return shown(value) + " is refused (" + key.reason + ")" +
            (makes_the_model ? ". Use a model that does without it" : ". Leave it out");
   }

@@ -1,6 +1,6 @@
 #pragma once
-// A row of the table of keys: all that validation, defaults, `triax config` and `--reference` know
-// of a key.
+// A row of the key table, from which validation, defaults, `triax config` and `--reference` are
+// derived.
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -12,33 +12,33 @@ namespace triax {
 
 enum class KeyType : std::uint8_t {
   boolean,
-  integer,  // 5e8 is one too, as in DeepSpeed's files
+  integer,  // 5e8 is an integer too, as in DeepSpeed's files
   number,
   duration,  // seconds, or a text such as "10m" (parse_duration)
   string,
   strings,  // a string or a list of strings
-  path,     // of a file or directory, taken as it is: no shell replaces ~ and $NAME in it
-  paths,    // a path or a list of them, or of patterns
+  path,     // of a file or directory, literal: a ~ or $NAME that a shell would expand is refused
+  paths,    // a path or pattern, or a list of them
   numbers,  // a list of numbers
   list,
-  object,  // taken whole: keys inside are not looked at
+  object,  // taken as a whole: keys inside are not checked
   any
 };
 
 enum class Treatment : std::uint8_t {
   obeyed,
-  accepted,  // DeepSpeed's or Hugging Face's, without meaning here; named in one startup line
+  accepted,  // DeepSpeed's or Hugging Face's, without effect here; named in one startup line
   refused    // known, but any value other than the default is an error with the reason
 };
 
-/// Values that a key may take: choices of strings, or an interval of numbers.
+/// Allowed values of a key: a choice of strings, or an interval of numbers.
 struct Allowed {
   std::vector<std::string> choices;
   bool ignore_case = false;
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
-  bool open_least = false, open_most = false;  // the bound itself is outside
-  /// For the reference: `"a", "b"`, `>= 1`, `0 <= x < 1`; empty: anything.
+  bool open_least = false, open_most = false;  // the bound itself is excluded
+  /// Text for the reference: `"a", "b"`, `>= 1`, `0 <= x < 1`; empty: anything.
   std::string text() const;
 };
 Allowed one_of(std::vector<std::string> choices);
@@ -64,12 +64,12 @@ struct Key {
   /// empty: all.
   std::vector<std::string> scope;
   bool automatic = false;                 // "auto" is a value
-  bool may_be_empty = false;              // a path: "" is none
-  std::vector<std::string> words;         // of a path: values that name no file, beside "auto"
-  std::vector<nlohmann::json> not_built;  // allowed by the interface, refused by name
+  bool may_be_empty = false;              // a path: "" means none
+  std::vector<std::string> words;         // of a path: values that name no file, besides "auto"
+  std::vector<nlohmann::json> not_built;  // values not implemented: refused by name
 
-  bool takes_auto_too() const;  // beside what `allowed` says
-  /// Whether a path's value is one of its words.
+  bool takes_auto_too() const;  // "auto" is a value besides those in `allowed`
+  /// Whether a path's value is one of its `words`.
   bool is_word(const std::string& value) const;
   Key&& in(std::string name) &&;                  // unit
   Key&& only(std::vector<std::string> types) &&;  // scope
@@ -85,13 +85,13 @@ Key accepted(std::string path, KeyType type, nlohmann::json fallback, std::strin
 Key refused(std::string path, KeyType type, nlohmann::json fallback, std::string meaning,
             std::string reason);
 
-/// Seconds of a value of the type `duration`; nothing where it is none.
+/// Seconds of a value of type `duration`; nullopt if it is not a duration.
 std::optional<double> seconds_of(const nlohmann::json& value);
 
 std::string type_name(KeyType type);
 std::string treatment_name(Treatment treatment);
-/// What is wrong with `value` for `key`, as it follows "<key>: "; nothing when it is fine. null
-/// never is wrong: the key counts as absent.
+/// Problem of `value` for `key`, phrased to follow "<key>: "; nullopt if it is valid. null is
+/// always valid: it leaves the key unset.
 std::optional<std::string> problem_with(const Key& key, const nlohmann::json& value);
 
 }  // namespace triax

@@ -18,12 +18,12 @@ std::string leaf(const std::string& path) {
   return dot == std::string::npos ? path : path.substr(dot + 1);
 }
 
-// The right name in the wrong section is as near as two slips of the finger.
+// The right name in the wrong section counts as two edits.
 std::size_t distance(const std::string& a, const std::string& b) {
   return std::min(edits(a, b), 2 * edits(leaf(a), leaf(b)) + 2);
 }
 
-// "fp8." of fp8.enabled; empty at the top.
+// Section of a key with its dot: "fp8." for fp8.enabled; empty at the top level.
 std::string section_of(const std::string& path) {
   const auto dot = path.rfind('.');
   return dot == std::string::npos ? std::string() : path.substr(0, dot + 1);
@@ -74,7 +74,7 @@ std::string KeyTable::nearest(const std::string& path, const std::string& type) 
   std::size_t best_distance = 2 * path.size() + 200;
   const std::string section = section_of(path);
   const auto consider = [&](const std::string& candidate) {
-    // Of those as near, one of the section that was written.
+    // Tie break: candidates in the section as written win.
     const auto d = 2 * distance(path, candidate) +
                    (!section.empty() && candidate.starts_with(section) ? 0 : 1);
     if (d < best_distance) {

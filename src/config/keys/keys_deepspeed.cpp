@@ -1,4 +1,5 @@
-// The rest of ds_config.json: communication, monitors, profilers, elasticity and other engines.
+// Rows of the rest of ds_config.json: communication, monitors, profilers, elasticity, other
+// engines.
 #include "src/config/keys/key_table.hpp"
 
 namespace triax {
@@ -24,7 +25,8 @@ void add_communication(Keys& k) {
   k.push_back(obeyed("gradient_allreduce_op", string, "mean", one_of({"mean"}),
                      "gradients are of the mean loss of the global batch")
                   .without({"sum"}));
-  // What both ask for, no overflow where ranks are summed, needs neither here.
+  // Both keys guard against overflow when ranks are summed; gradients of the global mean need
+  // neither.
   const char* divided =
       "gradients are of the global batch's mean from the backward pass on; no rank divides them "
       "before or after they are summed";

@@ -1,4 +1,4 @@
-// data, parallel, run, checkpoint, lora: the sections that triax adds to DeepSpeed's file.
+// Rows of data, parallel, run, checkpoint and lora: the sections that triax adds to ds_config.json.
 #include "src/config/keys/key_table.hpp"
 #include "src/schedule/schedules.hpp"
 

@@ -1,4 +1,4 @@
-// zero_optimization, activation_checkpointing, aio, pipeline: where DeepSpeed keeps what.
+// Rows of zero_optimization, fsdp, activation_checkpointing, aio and pipeline.
 #include "src/config/keys/key_table.hpp"
 
 namespace triax {
@@ -57,7 +57,7 @@ void add_zero(Keys& k) {
   tunes({"zeropp_loco_param", "leaf_module"}, object, "of ZeRO stage 3");
 }
 
-// Each by the name that DeepSpeed documents and by the one that it uses inside.
+// Every key under the name that DeepSpeed documents and under the one it uses inside.
 void add_stage3(Keys& k) {
   const auto add = [&](const std::string& name, std::int64_t fallback, std::int64_t least,
                        const std::string& meaning) {
@@ -80,7 +80,7 @@ void add_stage3(Keys& k) {
       "parameters that are whole at once, above which nothing is gathered ahead");
 }
 
-// Also by the name that DeepSpeed uses inside, and its older one.
+// The key under its documented name, DeepSpeed's internal name and its older one.
 void add_export(Keys& k) {
   const std::string name = std::string(zero) + "stage3_gather_16bit_weights_on_model_save";
   k.push_back(
@@ -96,7 +96,7 @@ void add_export(Keys& k) {
                     .or_auto());
 }
 
-// Hybrid sharding: the state is cut over groups of data ranks, and each group has all of it.
+// Hybrid sharding: the state is sharded over groups of data ranks, and each group has a full copy.
 void add_hybrid(Keys& k) {
   k.push_back(obeyed(zero + std::string("mics_shard_size"), integer, -1, at_least(-1),
                      "data ranks that share one copy of what the stage cuts (MiCS); -1: all")
@@ -108,7 +108,7 @@ void add_hybrid(Keys& k) {
                   .in("ranks"));
 }
 
-// PyTorch's FullyShardedDataParallel: its words for the same machinery.
+// PyTorch's FullyShardedDataParallel: its names for ZeRO's settings.
 void add_fsdp(Keys& k) {
   const std::string p = "fsdp.";
   k.push_back(
@@ -147,7 +147,7 @@ void add_zero_features(Keys& k) {
   no("zenflow", object, nullptr, "asynchronous offloaded updates", "ZenFlow is not built yet");
 }
 
-// Both sections of offload: `what` lives on the device.
+// Keys that both offload sections share; `what` is the state that the device holds.
 void add_offload_place(Keys& k, const std::string& path, const std::string& what) {
   k.push_back(obeyed(path + "device", string, "none", one_of({"none", "cpu", "nvme"}),
                      "where " + what +

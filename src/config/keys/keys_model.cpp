@@ -1,5 +1,6 @@
-// model: where the weights and the shape come from, and the shape by Hugging Face's names and
-// defaults.
+// Rows of model: the source of weights and shape, and the shape under Hugging Face's names and
+// defaults. GPT-2's dropouts default to 0, not to Hugging Face's 0.1; a config.json's values are
+// obeyed.
 #include "src/config/keys/key_table.hpp"
 
 namespace triax {
@@ -34,7 +35,7 @@ void add_common(Keys& k) {
                        "goes into exports as it is; training makes no use of it"));
 }
 
-// The cut into pipeline stages takes the square of the blocks: a million would take hours.
+// partition_blocks takes time quadratic in the blocks: a million would take hours.
 constexpr double most_blocks = 1e4;
 
 void add_gpt2(Keys& k) {
@@ -78,7 +79,7 @@ void add_gpt2(Keys& k) {
                  "of classification heads, which triax has not"));
 }
 
-// What llama and qwen2 name alike but size otherwise.
+// Sizes that llama and qwen2 name alike but default differently.
 void add_sizes(Keys& k, const char* type, int intermediate, int positions, int vocabulary) {
   const auto add = [&](Key&& key) { k.push_back(std::move(key).only({type})); };
   add(obeyed("model.intermediate_size", integer, intermediate, from_to(1, 1e8),
@@ -109,7 +110,7 @@ void add_llama_and_qwen2(Keys& k) {
           .in("probability"));
 }
 
-// Rotary positions for texts longer than a model was trained on.
+// Rotary positions for contexts longer than the model was trained on.
 void add_rope(Keys& k) {
   const auto add = [&](Key&& key) { k.push_back(std::move(key).only({"llama", "qwen2"})); };
   const std::string in = "model.rope_scaling.";
@@ -143,7 +144,8 @@ void add_rope(Keys& k) {
              "Hugging Face 5's rope_scaling, with rope_theta in it"));
 }
 
-// Keys of models like these that compute something else; config.json names them llama at times.
+// Keys of related models that compute something else; config.json names such a model llama at
+// times.
 void add_foreign(Keys& k) {
   const auto add = [&](const char* name, KeyType type, json fallback, const char* meaning) {
     k.push_back(refused(std::string("model.") + name, type, std::move(fallback), meaning,

@@ -1,4 +1,4 @@
-// Sections of ds_config.json that change what is trained: known, and refused when switched on.
+// Rows of ds_config.json's sections that change the training: known, refused when enabled.
 #include "src/config/keys/key_table.hpp"
 
 namespace triax {
@@ -7,7 +7,7 @@ using enum KeyType;
 using Keys = std::vector<Key>;
 using Names = std::initializer_list<const char*>;
 
-// "<section>.enabled" is refused, the section's other keys wait for it.
+// "<section>.enabled" is refused; the section's other keys have no effect without it.
 void add_feature(Keys& k, const std::string& section, const std::string& meaning, Names others) {
   k.push_back(refused(section + ".enabled", boolean, false, meaning,
                       "not built: it would change the training"));

@@ -1,4 +1,5 @@
-// Batch, optimizer, scheduler, clipping, precision and printing, by DeepSpeed's names and defaults.
+// Rows of batch, optimizer, scheduler, clipping, precision and printing, under DeepSpeed's names
+// and defaults.
 #include "src/config/keys/key_table.hpp"
 
 namespace triax {

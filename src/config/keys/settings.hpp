@@ -1,5 +1,5 @@
 #pragma once
-// Every key of the table with its value in force and where that came from.
+// Every key of the table with its value in force and the source of that value.
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -20,7 +20,7 @@ struct Setting {
   Origin origin;       // of the text, for errors
   bool given = false;  // by a file or --set
   Treatment treatment = Treatment::obeyed;
-  bool automatic = false;  // it was "auto", which has been worked out
+  bool automatic = false;  // it was "auto" and has been resolved
 };
 
 class Settings {
@@ -29,9 +29,9 @@ class Settings {
 
   const KeyTable& table() const { return *table_; }
   void put(const std::string& path, Setting setting) { settings_[path] = std::move(setting); }
-  /// A value that was worked out; `source` says how.
+  /// Stores a derived value; `source` says how it was derived.
   void resolve(const std::string& path, nlohmann::json value, const std::string& source = "auto");
-  /// "auto" becomes the key's default.
+  /// Replaces "auto" by the key's default.
   void default_for_auto(const std::string& path);
   bool has(const std::string& path) const {
     return settings_.contains(path) && !settings_.at(path).value.is_null();
@@ -42,7 +42,7 @@ class Settings {
   bool is_auto(const std::string& path) const {
     return has(path) && settings_.at(path).value == "auto";
   }
-  /// Every key that has a setting, in the order of the table.
+  /// Paths of all keys that have a setting, in the order of the table.
   std::vector<std::string> paths() const;
   const Setting& at(const std::string& path) const;
 
@@ -52,32 +52,32 @@ class Settings {
   double seconds(const std::string& path) const;  // of a duration
   std::string string(const std::string& path) const;
 
-  /// Keys found wrong: they hold their defaults, and what depends on them is not checked further.
+  /// Marks a key as wrong. It keeps its default, and checks that depend on it are skipped.
   void mark_wrong(const std::string& path) { wrong_.insert(path); }
   bool sound(const std::vector<std::string>& paths) const;
-  /// Type of a discriminated section ("gpt2" for model.*, "WarmupLR" for scheduler.params.*);
-  /// empty: none.
+  /// Type of a section whose rows depend on one ("gpt2" for model.*, "WarmupLR" for
+  /// scheduler.params.*); empty: none.
   std::string type_of(const std::string& path) const;
-  /// A key of a config.json that the table has not: it has no effect.
+  /// Notes a key of a config.json that is not in the table: it has no effect.
   void pass_over(const std::string& path, const Origin& origin) {
     passed_over_.emplace_back(path, origin);
   }
   const std::vector<std::pair<std::string, Origin>>& passed_over() const { return passed_over_; }
-  /// A line for the user of a run.
+  /// Adds a line that the user of a run sees at the start.
   void warn(std::string line) { warnings_.push_back(std::move(line)); }
   /// "<path>: <text>" with the key's origin.
   void warn(const std::string& path, const std::string& text);
   const std::vector<std::string>& warnings() const { return warnings_; }
-  /// Where a key that nothing says would stand, if its path begins so: at the object that lacks it.
-  /// The last one that fits counts.
+  /// Registers the origin of keys below `prefix` that no source sets: the object that lacks them.
+  /// If several prefixes fit, the last one registered counts.
   void place_unsaid(std::string prefix, std::function<Origin(const std::string& path)> place) {
     places_.emplace_back(std::move(prefix), std::move(place));
   }
-  /// Adds "<path>: <text>" with the key's origin, or its place, and marks the key wrong.
+  /// Adds "<path>: <text>" with the key's origin and marks the key wrong.
   void error(ErrorList& errors, const std::string& path, const std::string& text);
 
  private:
-  Origin origin_of(const std::string& path) const;  // or its place
+  Origin origin_of(const std::string& path) const;  // of the key, else of the object that lacks it
 
   const KeyTable* table_;
   std::map<std::string, Setting> settings_;
@@ -89,15 +89,17 @@ class Settings {
 
 using OriginOf = std::function<Origin(const std::string& path)>;
 
-/// Checks the keys of `node`, which lie below `prefix`, and puts their values. A key that is not in
-/// the table is an error; with `strict` false it is passed over, which the settings note (a
-/// Hugging Face config.json holds many).
+/// Checks the keys of `node`, which lie below `prefix`, and stores their values. A key that is not
+/// in the table is an error if `strict`; else it is noted by pass_over() (a Hugging Face
+/// config.json holds many).
 void take_values(Settings& settings, const nlohmann::json& node, const std::string& prefix,
                  const OriginOf& origin_of, bool strict, ErrorList& errors);
-/// Puts the default of every key that has no value yet: of the model section, or of all others.
+/// Stores the default of every key that has no value yet: `model` selects the model section, else
+/// all other sections.
 void take_defaults(Settings& settings, bool model);
 
-/// Everything but model.* (see model_section.hpp), whose keys depend on a file that the job names.
+/// Reads everything but model.* (see model_section.hpp), whose keys depend on a file that the job
+/// names.
 Settings read_settings(const KeyTable& table, const JobTree& tree, ErrorList& errors);
 
 }  // namespace triax

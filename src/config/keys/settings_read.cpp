@@ -7,7 +7,7 @@ namespace triax {
 namespace {
 using nlohmann::json;
 
-// "adamw" -> "AdamW", 5e8 -> 500000000: the value as the table spells it.
+// The value as the table spells it: "adamw" -> "AdamW", 5e8 -> 500000000.
 json canonical(const Key& key, const json& value) {
   if (key.type == KeyType::integer && value.is_number_float())
     return static_cast<std::int64_t>(value.get<double>());
@@ -42,7 +42,8 @@ struct Reader {
     return settings.sound({discriminator(path)});
   }
 
-  // Under a type that is itself wrong: what no type has, or would take, is wrong all the same.
+  // Checks a key below a type that is itself wrong: a key that no type has, or a value that no type
+  // takes, is an error.
   void judge(const std::string& path, const json& value) const {
     const auto rows = settings.table().rows(path);
     if (rows.empty()) return unknown(path);
@@ -60,7 +61,7 @@ struct Reader {
     return types;
   }
 
-  // Of a key that stands under a type which another source says.
+  // Hint for a key whose section type is set by another source.
   std::string way_out(const std::string& path, const std::string& type_key) const {
     const Origin type = origin_of(type_key);
     if (origin_of(path).file == type.file) return {};
@@ -86,7 +87,7 @@ struct Reader {
     for (const auto& [name, value] : node.items()) {
       const auto path = prefix.empty() ? name : prefix + "." + name;
       if (path == "model" || path == "optimizer.type" || path == "scheduler.type")
-        continue;  // read on their own
+        continue;  // read separately
       if (name.find('.') != std::string::npos) {
         if (strict)
           fail(path, "unknown key. Write nested objects, {\"a\": {\"b\": ...}}, for a.b");
@@ -149,7 +150,7 @@ Settings read_settings(const KeyTable& table, const JobTree& tree, ErrorList& er
   const OriginOf origin_of = [&](const std::string& path) { return tree.origin(path); };
   const Reader reader{settings, origin_of, true, errors};
   for (const std::string path :
-       {"optimizer.type", "scheduler.type"}) {  // they say which other keys there are
+       {"optimizer.type", "scheduler.type"}) {  // these types select the other keys
     if (const auto* value = find(tree.root, path)) reader.take(*table.find(path), path, *value);
     if (!settings.has(path) && settings.sound({path}))
       settings.put(path, {table.find(path)->fallback, "default", {}, false, Treatment::obeyed});

@@ -14,7 +14,7 @@ namespace {
 using nlohmann::ordered_json;
 using Row = std::vector<std::string>;
 
-// Columns as wide as their widest cell, 40 characters at most; the last as long as it likes.
+// Columns are as wide as their widest cell, at most 40 characters; the last column is unlimited.
 std::string as_table(const std::vector<Row>& rows) {
   constexpr std::size_t widest = 40;
   std::vector<std::size_t> widths(rows.front().size(), 0);
@@ -88,7 +88,8 @@ Row reference_row(const Key& key) {
           meaning_text(key)};
 }
 
-// Text as a Markdown cell: nothing in it is read as markup. Underscores within words are none.
+// Text as a Markdown cell: characters that are markup are escaped. Underscores within words are not
+// markup.
 std::string escaped(const std::string& text) {
   std::string cell;
   for (const char c : text) {
@@ -104,7 +105,7 @@ std::string markdown_line(const Row& cells) {
   return line + '\n';
 }
 
-// The first word of a key's path; "Top level" for a key that stands alone.
+// Section heading: the first word of a key's path; "Top level" for a key without a section.
 std::string section_of(const Key& key) {
   const auto dot = key.path.find('.');
   return dot == std::string::npos ? "Top level" : key.path.substr(0, dot);
@@ -142,7 +143,7 @@ JobDescription describe_job(const std::string& path, const std::vector<std::stri
   for (const auto& key : job.settings.paths()) {
     const auto& setting = job.settings.at(key);
     if (setting.treatment != Treatment::obeyed && !setting.given) continue;
-    // A value that is here was not refused: it is the one that a key of that kind may have.
+    // A refused key that is present has its only allowed value.
     const auto treatment =
         setting.treatment == Treatment::refused ? Treatment::obeyed : setting.treatment;
     rows.push_back(

@@ -1,5 +1,5 @@
 #pragma once
-// The two tables that `triax config` prints: the values of a job, and all keys.
+// The two tables of `triax config`: the values of a job, and the reference of all keys.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,10 +8,10 @@ namespace triax {
 
 struct JobDescription {
   std::string text;                  // a table, or JSON
-  std::vector<std::string> missing;  // a line for each file that a run would read and not find
+  std::vector<std::string> missing;  // one line per file that a run reads and that does not exist
 };
-/// `triax config JOB`: every key with its value and where it came from. UsageError as load_job, but
-/// for files of data and checkpoints that are not there.
+/// `triax config JOB`: every key with its value and source. Throws UsageError as load_job does,
+/// except for missing data and checkpoint files.
 JobDescription describe_job(const std::string& path, const std::vector<std::string>& overrides,
                             int ranks, bool json);
 enum class ReferenceFormat : std::uint8_t { table, json, markdown };

@@ -1,5 +1,5 @@
 #pragma once
-// A job read, checked and resolved: what load_job and describe_job share.
+// A job that was read, checked and resolved, as load_job and describe_job share it.
 #include <string>
 #include <vector>
 
@@ -11,11 +11,10 @@ namespace triax {
 struct ResolvedJob {
   Settings settings;
   ModelConfig model;
-  /// Files that the job reads and that are not there: errors of a run, but not of a look at the
-  /// job.
+  /// Files that the job reads and that do not exist: errors of a run, but not of `triax config`.
   ErrorList missing;
-  /// The checkpoint to begin from, where it is not there: a run looks for it by itself, since a
-  /// batch job that is run again goes on from its own.
+  /// The checkpoint of checkpoint.resume, if it does not exist. Not in `missing`: a requeued Slurm
+  /// job resumes from its own checkpoints instead, so the run decides.
   ErrorList no_checkpoint;
 
   std::vector<std::string> all_missing() const {
@@ -25,8 +24,8 @@ struct ResolvedJob {
   }
 };
 
-/// UsageError with every error of the job, `missing` among them, but for a job that has no others.
-/// `table` must outlive the result.
+/// Throws UsageError with every error of the job, missing files among them. A job whose only errors
+/// are missing files is returned. `table` must outlive the result.
 ResolvedJob resolve_job(const KeyTable& table, const std::string& path,
                         const std::vector<std::string>& overrides, int ranks);
 

@@ -11,14 +11,15 @@ namespace triax {
 namespace {
 using nlohmann::ordered_json;
 
-// Keys that job.json leaves out: it says inline what they point to, or nothing that a run reads.
+// Keys left out of job.json: it holds inline what they point to, or a run does not read them.
 bool left_out(const std::string& path) {
   return path == "model.config" || path == "model.model_type" || path == "model.architectures" ||
          path == "triax";
 }
 
-// Keys that job.json leaves to follow others where they do, so that it can be used for another run:
-// run.directory, parallel.tensor, checkpoint.interval, zero_optimization.stage.
+// Derived keys left out of job.json if they follow run.directory, parallel.tensor,
+// checkpoint.interval or zero_optimization.stage, so that job.json can serve as the template of
+// another run.
 bool follows(const std::string& path, const Setting& setting) {
   return (!setting.given || setting.automatic) &&
          (path == "checkpoint.directory" || path == "checkpoint.collective" ||

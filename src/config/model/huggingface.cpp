@@ -31,7 +31,7 @@ ordered_json gpt2(const ModelConfig& m) {
           {"resid_pdrop", shortest(m.residual_dropout)}};
 }
 
-// In Hugging Face's older form, beside rope_theta: its newer versions read both.
+// rope_scaling in Hugging Face's older form, beside rope_theta: all versions read it.
 ordered_json rope_scaling(const RopeScaling& scaling) {
   switch (scaling.type) {
     case RopeType::unscaled:
@@ -79,7 +79,7 @@ std::string huggingface_config(const ModelConfig& model, DType type) {
   auto j = model.architecture == Architecture::gpt2 ? gpt2(model) : llama(model);
   j["tie_word_embeddings"] = model.tied_embeddings;
   j["initializer_range"] = shortest(model.initializer_range);
-  // Null where none is known: readers' own defaults are of other vocabularies.
+  // null for unknown token ids: a reader's own defaults belong to another vocabulary.
   for (const char* key : token_id_keys) j[key] = nullptr;
   j.update(ordered_json::parse(model.token_ids));
   j["torch_dtype"] = type == DType::bf16 ? "bfloat16" : type == DType::f16 ? "float16" : "float32";

@@ -26,8 +26,8 @@ void put(Settings& settings, const std::string& path, json value, const Origin& 
   settings.put(path, {std::move(value), source, origin, false, Treatment::obeyed});
 }
 
-// Hugging Face has a number for a qwen2 that says nothing of its key and value heads, but takes as
-// many as query heads where the file says null.
+// transformers has a default number of key-value heads for a qwen2 whose file omits the key, but
+// uses the number of query heads if the file says null.
 void put_defaults(Settings& settings, const std::vector<ModelSource>& sources) {
   constexpr const char* key = "num_key_value_heads";
   const std::string path = std::string("model.") + key;
@@ -39,7 +39,7 @@ void put_defaults(Settings& settings, const std::vector<ModelSource>& sources) {
   if (said_null) put(settings, path, nullptr, {}, "default");  // derive() knows the number
 }
 
-// Puts the family that the sources name; false where none is named, or two are.
+// Stores the family that the sources name; false if none or several are named.
 bool take_family(Settings& settings, const std::vector<ModelSource>& sources, const Origin& section,
                  ErrorList& errors) {
   const Family* chosen = nullptr;
@@ -68,7 +68,7 @@ bool take_family(Settings& settings, const std::vector<ModelSource>& sources, co
   return true;
 }
 
-// Lays the sources over each other, the later on top.
+// Takes the keys of all sources; a later source overrides the earlier ones.
 void take_keys(Settings& settings, const std::vector<ModelSource>& sources, ErrorList& errors) {
   for (const auto& source : sources) {
     json keys = source.root;
@@ -79,7 +79,8 @@ void take_keys(Settings& settings, const std::vector<ModelSource>& sources, Erro
   }
 }
 
-// What the job's own section says where the rest is not known: a file, or (null) the family.
+// Checks the job's own section alone when the rest is unknown: a file that cannot be read, or the
+// family (`family` is null).
 void judge_alone(Settings& settings, const ModelSource& own, const Family* family,
                  ErrorList& errors) {
   if (family == nullptr)
@@ -89,8 +90,8 @@ void judge_alone(Settings& settings, const ModelSource& own, const Family* famil
   take_keys(settings, {own}, errors);
 }
 
-// The family, its keys from the sources, and the defaults. False where no family is named or two
-// are.
+// Takes the family, its keys from all sources and the defaults. False if no family or several are
+// named.
 bool take_sources(Settings& settings, std::vector<ModelSource>& sources, const Origin& section,
                   ErrorList& errors) {
   for (auto& source : sources) normalise(source);
@@ -108,13 +109,14 @@ bool take_sources(Settings& settings, std::vector<ModelSource>& sources, const O
   return true;
 }
 
-// `of`: the keys that `ok` is about. Where one of them is wrong itself there is nothing to compare.
+// Reports `text` unless `ok`. `of` are the keys compared: if one is itself wrong, nothing is
+// reported.
 void need(bool ok, const std::vector<std::string>& of, Settings& settings, const std::string& path,
           const std::string& text, ErrorList& errors) {
   if (!ok && settings.sound(of)) settings.error(errors, path, text);
 }
 
-// The keys whose default is another's value.
+// Default of a key that equals another key's value.
 void derive(Settings& s, const std::string& path, std::int64_t value) {
   if (!s.has(path)) s.resolve(path, value, "default");
 }
@@ -197,7 +199,8 @@ ModelConfig to_model(Settings& s, ErrorList& errors) {
   return m;
 }
 
-// The path under model.from or model.config where it is a string that names something; "" else.
+// Path under model.from or model.config; "" if unset, invalid or not found (the latter two are
+// errors).
 std::string named_path(const Settings& settings, const json& node, const std::string& key,
                        const JobTree& tree, ErrorList& errors) {
   if (!node.contains(key) || node[key].is_null()) return {};
@@ -215,7 +218,7 @@ std::string named_path(const Settings& settings, const json& node, const std::st
   return found;
 }
 
-// What is wrong with the weights in the directory of model.from; empty: nothing.
+// Problem with the weights in the directory of model.from; empty: none.
 std::string problem_with_weights(const std::string& directory) {
   for (const auto* name : {"model.safetensors", "model.safetensors.index.json"}) {
     const FileLook look = look_at(fs::path(directory) / name);
@@ -224,7 +227,7 @@ std::string problem_with_weights(const std::string& directory) {
   return "no model.safetensors in " + directory + ". For the shape alone, say model.config";
 }
 
-// Adds the config.json in the directory `from`, else `config`; false where it cannot be read.
+// Adds the config.json in directory `from`, else the file `config`; false if it cannot be read.
 bool add_named(std::vector<ModelSource>& sources, const std::string& from,
                const std::string& config, const JobTree& tree, ErrorList& errors) {
   const std::string key = from.empty() ? "model.config" : "model.from";
@@ -245,7 +248,7 @@ bool add_named(std::vector<ModelSource>& sources, const std::string& from,
   }
   try {
     sources.push_back(file_source(text, file, errors));
-  } catch (const UsageError& e) {  // names the file and its line
+  } catch (const UsageError& e) {  // e.what() names the file and its line
     errors.add({}, e.what());
     return false;
   }

@@ -5,8 +5,8 @@
 
 namespace triax {
 
-/// Fills the model.* settings from tree.root["model"] and the config.json that it names; errors to
-/// `errors`. ModelConfig() where the section has errors.
+/// Fills the model.* settings from tree.root["model"] and the config.json it names. If the section
+/// has errors, they go to `errors` and the result is ModelConfig().
 ModelConfig read_model(Settings& settings, const JobTree& tree, ErrorList& errors);
 
 }  // namespace triax

@@ -25,8 +25,8 @@ const Family* family_of_class(const std::string& name) {
   return found == std::end(families) ? nullptr : found;
 }
 
-// What Hugging Face writes into every config.json, whatever the model: of text generation, of
-// classification and of its own bookkeeping. Pretraining makes no use of it.
+// Keys that transformers writes into every config.json, whatever the model: text generation,
+// classification and bookkeeping. Pretraining does not use them.
 constexpr const char* harmless[] = {"_attn_implementation",
                                     "_attn_implementation_autoset",
                                     "_commit_hash",
@@ -85,7 +85,7 @@ using Sizes = std::array<const char*, 4>;
 constexpr Sizes sizes_of_gpt2 = {"n_layer", "n_head", "n_embd", "vocab_size"};
 constexpr Sizes sizes_of_llama = {"num_hidden_layers", "num_attention_heads", "hidden_size",
                                   "vocab_size"};
-// What else shapes tensors; transformers leaves these to defaults at times.
+// Other keys that shape tensors; a config.json may omit them, and transformers' defaults then hold.
 constexpr const char* other_sizes[] = {"n_inner",
                                        "n_positions",
                                        "intermediate_size",
@@ -107,7 +107,7 @@ std::string without_section(const std::string& path) {
   return path.starts_with(section) ? path.substr(std::string(section).size()) : path;
 }
 
-// The key of this model that is a slip or two away; "" where none is.
+// The key of this model within one edit per five characters of `path`; "" if there is none.
 std::string meant(const Settings& settings, const std::string& path) {
   const std::string nearest = settings.table().nearest(path, settings.type_of(path));
   const std::size_t most = std::max<std::size_t>(1, without_section(path).size() / 5);
@@ -142,7 +142,7 @@ void normalise(ModelSource& source) {
   const auto scales = [&](const char* key) {
     return root.contains(key) && root[key].is_object() && !root[key].empty();
   };
-  // Where a file has both, Hugging Face takes rope_scaling.
+  // If a file has both, Hugging Face uses rope_scaling.
   const std::string home = scales("rope_scaling")      ? "rope_scaling"
                            : scales("rope_parameters") ? "rope_parameters"
                                                        : "";

@@ -1,6 +1,6 @@
 #pragma once
-// Where a model's keys come from, a config.json or the job's own section, in the forms that Hugging
-// Face has had for them.
+// Sources of model keys (a config.json, the job's own section) in the forms that Hugging Face has
+// used over time.
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -10,50 +10,50 @@
 
 namespace triax {
 
-/// An architecture by Hugging Face's names.
+/// An architecture under Hugging Face's names.
 struct Family {
   Architecture architecture;
   const char* name;
   const char* classes[2];
 };
-/// The family of that name; null: not known.
+/// The family of that name; null: unknown.
 const Family* family_of(const std::string& name);
 
 /// One source of model keys.
 struct ModelSource {
   nlohmann::json root;
-  OriginOf text_origin;  // of a key as it was written
-  bool strict = false;   // keys that are not known are errors; else they are noted
-  /// Where keys were written that normalise() put elsewhere.
+  OriginOf text_origin;  // origin of a key as it was written
+  bool strict = false;   // unknown keys are errors; else they are noted
+  /// Written path of each key that normalise() moved.
   std::map<std::string, std::string> written_as;
 
   Origin origin_of(const std::string& path) const;
 };
 
-/// The text of a config.json; `file` names it in errors.
+/// A source from the text of a config.json; `file` names it in errors.
 ModelSource file_source(const std::string& text, const std::string& file, ErrorList& errors);
 
-/// Puts what only seems unusual into its usual form: rope_parameters, Hugging Face 5's, become
-/// rope_theta and rope_scaling, whose "type" becomes "rope_type" or goes where it repeats that.
+/// Converts Hugging Face 5's rope_parameters to rope_theta and rope_scaling. In rope_scaling,
+/// "type" becomes "rope_type", or is dropped if it repeats that.
 void normalise(ModelSource& source);
 
-/// The family that the source names; null where it names none. Names that contradict each other or
-/// are unknown are errors.
+/// The family that the source names; null if it names none. Unknown names and names that contradict
+/// each other are errors.
 const Family* named_family(const ModelSource& source, ErrorList& errors);
-/// Where it names it.
+/// Origin of the key that names the family.
 Origin origin_of_family(const ModelSource& source);
 
-/// Where a key of the model that no source says would stand: in its section where one has that,
-/// else in the config.json, or in the job's own section where there is none.
+/// Origin for a model key that no source sets: the last source's section that should hold it, else
+/// the config.json, else the job's own section.
 Origin place_of_unsaid(const std::vector<ModelSource>& sources, const std::string& path);
 
-/// One warning that names the keys of a config.json that the table has not, but for those that say
-/// nothing of the model, and the key that each may have been meant to be. One that seems to be a
-/// key of the model's shape, which nothing says, is an error.
+/// Warns once of the config.json keys that are not in the table and may matter, each with the key
+/// it may have been meant to be. An unknown key that resembles a missing key of the model's shape
+/// is an error.
 void judge_unknown_keys(Settings& settings, ErrorList& errors);
 
-/// A config.json says what makes the model's size, or a source over it does: transformers' defaults
-/// are those of one model of many. (It writes these keys into every file.)
+/// Requires the four sizes that every config.json holds, from it or from a source that overrides
+/// it: transformers' defaults are the sizes of one particular model.
 void require_shape(Settings& settings, const std::vector<ModelSource>& sources, ErrorList& errors);
 
 }  // namespace triax

@@ -7,7 +7,7 @@ namespace {
 
 const std::string section = "model.rope_scaling.";
 
-// As Hugging Face 5 has it where a file does not say it.
+// original_max_position_embeddings as Hugging Face 5 defaults it: max_position_embeddings.
 void take_original_context(Settings& s) {
   const std::string original = section + "original_max_position_embeddings";
   const std::string longest = "model.max_position_embeddings";

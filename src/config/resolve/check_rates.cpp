@@ -1,4 +1,4 @@
-// Learning rates and moments that the schedule would give the steps of this run.
+// Checks of the learning rates and moments that the schedule gives to the steps of this run.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -10,7 +10,7 @@ namespace {
 
 const std::string params = "scheduler.params.";
 
-// A cosine that falls to more than it begins with rises.
+// A cosine schedule whose min_lr exceeds its initial rate would rise.
 void check_least_rate(Settings& s, ErrorList& errors) {
   const std::string least = params + "min_lr", rate = "optimizer.params.lr";
   if (!s.sound({least, rate}) || s.number(least) <= s.number(rate)) return;
@@ -20,7 +20,7 @@ void check_least_rate(Settings& s, ErrorList& errors) {
                       s.number(least), rate, s.number(rate)));
 }
 
-// A schedule between two numbers begins at its least.
+// A schedule between two rates starts at the lower one.
 void check_order(Settings& s, const std::string& least, const std::string& most,
                  ErrorList& errors) {
   if (!s.has(least) || !s.has(most) || !s.sound({least, most}) || s.number(least) <= s.number(most))
@@ -30,8 +30,8 @@ void check_order(Settings& s, const std::string& least, const std::string& most,
                       s.number(most)));
 }
 
-// After the cycle beta1 is cycle_max_mom (1 + decay_mom_rate x intervals), as in DeepSpeed, which
-// does not stop it: from 1 on AdamW's first moment is no mean any more.
+// DeepSpeed grows beta1 after the cycle without bound: cycle_max_mom (1 + decay_mom_rate x
+// intervals). At 1 and above, AdamW's first moment is not a mean.
 void check_moments(Settings& s, ErrorList& errors) {
   const std::string rate = params + "decay_mom_rate", interval = params + "decay_step_size";
   const std::string up = params + "cycle_first_step_size", down = params + "cycle_second_step_size";

@@ -22,13 +22,13 @@ namespace fs = std::filesystem;
 
 using Names = std::vector<std::string>;
 
-// The .bin of the Megatron pair that `file` is the .idx of; other files as they are.
+// The .bin of the Megatron pair whose .idx is `file`; any other file unchanged.
 std::string data_of(const std::string& file) {
   const fs::path path(file);
   return path.extension() == ".idx" ? fs::path(path).replace_extension(".bin").string() : file;
 }
 
-// Without each .idx whose .bin is there too: one of them names the pair.
+// Drops each .idx whose .bin is in the list too: one file names the pair.
 Names without_indices(Names files) {
   const std::set<std::string> all(files.begin(), files.end());
   std::erase_if(files, [&](const std::string& file) {
@@ -49,7 +49,7 @@ std::vector<std::string> patterns(const nlohmann::json& value) {
   return value.get<std::vector<std::string>>();
 }
 
-// What `pattern` matches here, else beside the file that names it.
+// Files that `pattern` matches below the working directory, else beside the file that names it.
 PatternMatches matches_of(const std::string& pattern, const std::string& naming_file) {
   PatternMatches here = match_pattern({}, pattern);
   if (!here.files.empty() || !here.unseen.empty() || fs::path(pattern).is_absolute()) return here;
@@ -58,7 +58,7 @@ PatternMatches matches_of(const std::string& pattern, const std::string& naming_
   return beside;
 }
 
-// The files themselves, whatever their names and links to them: those that are there.
+// Identity of an existing file, whatever its name and the links to it.
 using FileId = std::pair<dev_t, ino_t>;
 std::optional<FileId> id_of(const std::string& file) {
   struct stat status {};
@@ -74,12 +74,12 @@ std::string no_match(const std::string& pattern) {
              : text + ", nor " + pattern + ".idx, if a Megatron pair is meant";
 }
 
-// A name of what a process has open: the file behind it is another in the next process.
+// Whether the name refers to an open descriptor, behind which the next process finds another file.
 bool names_a_descriptor(const std::string& file) {
   return file == "/dev/stdin" || file.starts_with("/dev/fd/") || file.starts_with("/proc/self/fd/");
 }
 
-// The reason why `file`, which is there, is no data; empty: there is none.
+// Why the existing `file` cannot be data; empty: it can.
 std::string problem_with_data(const std::string& file) {
   const FileLook look = look_at(file);
   if (look.directory)
@@ -91,8 +91,7 @@ std::string problem_with_data(const std::string& file) {
       file, look.special.empty() ? "what this process has open" : look.special);
 }
 
-// The files of one pattern, each as a pattern of its own; what is wrong goes to `settings` with
-// `key`.
+// Files of one pattern, each as a pattern of its own name. Problems are reported under `key`.
 Names files_of(Settings& settings, const std::string& key, const std::string& pattern,
                const std::string& naming_file, ErrorList& errors, ErrorList& missing) {
   const auto refused = [&](const std::string& file) {
@@ -127,7 +126,7 @@ Names files_of(Settings& settings, const std::string& key, const std::string& pa
     return {pattern};
   }
   if (std::ranges::any_of(found.files, refused)) return {};
-  if (!found.unlisted.empty())  // lost+found, say
+  if (!found.unlisted.empty())  // such as lost+found
     settings.warn(key,
                   fmt::format("{}: what {} matches there is left out", found.unlisted, pattern));
   return patterns_of(without_indices(found.files));

@@ -1,5 +1,5 @@
 #pragma once
-// Where the files that a job names are found.
+// Search for the files that a job names.
 #include <string>
 #include <vector>
 
@@ -7,17 +7,17 @@
 
 namespace triax {
 
-/// The files of data.train or data.valid, each as the pattern of its name alone (pattern_of):
-/// patterns expanded, each one's matches sorted (of a Megatron pair the .bin alone; ** is an error,
-/// and so is what is no regular file). A Megatron prefix, which names its .bin and .idx and no file
-/// itself, stands for the pair. What matches nothing, or cannot be looked at, is kept as written,
-/// and named in `missing`.
+/// Files of data.train or data.valid, each as the pattern of its name alone (pattern_of). Patterns
+/// are expanded and their matches sorted; a Megatron pair is listed as its .bin, and a Megatron
+/// prefix, which names both files and is none itself, stands for the pair. "**" and anything but a
+/// regular file are errors. A pattern that matches nothing, or cannot be looked at, is kept as
+/// written and named in `missing`.
 std::vector<std::string> data_files(Settings& settings, const std::string& key,
                                     const std::string& job_file, ErrorList& errors,
                                     ErrorList& missing);
 
-/// Warns of files that are in data.train more than once (an .idx is its .bin), and of those of
-/// data.valid that are in data.train; links to a file are that file.
+/// Warns of files that occur more than once in data.train (an .idx counts as its .bin) and of files
+/// of data.valid that are also in data.train. Links count as the file they lead to.
 void warn_of_repeated(Settings& settings, const std::vector<std::string>& train,
                       const std::vector<std::string>& valid);
 

@@ -39,8 +39,9 @@ void resolve_scheduler(Settings& s, ErrorList& errors) {
   replace_auto(s, p + "cycle_second_stair_count", s.at(p + "cycle_first_stair_count").value);
 }
 
-// The job.json of a run names the run's directory as it was: there a run that was moved would begin
-// anew. A copy that is another's template leaves the directory where it is.
+// job.json names the run's directory as it was at the start. If the run was moved, a run from that
+// file would start anew in the old location: refused until --set run.directory names the new one. A
+// copy used as a template is valid while the original directory exists.
 void check_moved(Settings& s, ErrorList& missing) {
   const std::string key = "run.directory";
   if (!s.has("triax") || !s.sound({key})) return;
@@ -58,8 +59,8 @@ void check_moved(Settings& s, ErrorList& missing) {
                       named.string(), origin.file, here));
 }
 
-// By its name, or by a zero byte where a header is: every token format has one there, and no text.
-// What is no file is for its reader to refuse.
+// Token files are known by extension, or by a zero byte in the first 64 bytes, which every token
+// format has and no text has. Paths that are not regular files are left to their reader.
 bool is_token_file(const std::string& path) {
   if (std::error_code unknown; !fs::is_regular_file(path, unknown)) return true;
   const auto extension = fs::path(path).extension();
@@ -72,7 +73,7 @@ bool is_token_file(const std::string& path) {
          std::string_view::npos;
 }
 
-// Weights that come from elsewhere were trained on the tokens of a tokenizer, which bytes are not.
+// Weights from elsewhere were trained on a tokenizer's tokens, not on bytes.
 void check_tokens_of_weights(const Settings& s, const ModelConfig& m, const std::string& text,
                              ErrorList& errors) {
   if (m.weights.empty() || m.vocabulary == 256 || s.given("data.tokenizer")) return;
@@ -84,7 +85,7 @@ void check_tokens_of_weights(const Settings& s, const ModelConfig& m, const std:
                   text, m.vocabulary));
 }
 
-// Bytes are tokens 0 to 255 only where the data are text; token files bring their own vocabulary.
+// With the tokenizer "bytes", text becomes tokens 0 to 255; token files bring their own vocabulary.
 void check_tokenizer(Settings& s, const ModelConfig& m, const std::vector<std::string>& files,
                      ErrorList& errors) {
   const auto tokenizer = s.string("data.tokenizer");
@@ -106,7 +107,7 @@ void check_tokenizer(Settings& s, const ModelConfig& m, const std::vector<std::s
                 m.vocabulary, *text));
 }
 
-// communication_data_type in small letters; empty: the job does not say it.
+// communication_data_type in lower case; empty: not set.
 std::string messages_type(const Settings& s) {
   const std::string key = "communication_data_type";
   std::string asked = s.has(key) ? s.string(key) : "";
@@ -114,7 +115,7 @@ std::string messages_type(const Settings& s) {
   return asked;
 }
 
-// Gradients travel as they are kept: no second copy in another type.
+// Gradients are sent in the type they are kept in: there is no second copy in another type.
 void check_communication_type(Settings& s, const std::string& kept, bool chosen,
                               ErrorList& errors) {
   const std::string key = "communication_data_type";
@@ -129,7 +130,7 @@ void check_communication_type(Settings& s, const std::string& kept, bool chosen,
                       s.string(key), kept, remedy));
 }
 
-// The type that parameters have.
+// Element type of the parameters.
 std::string model_type(const Settings& s) {
   if (s.boolean("fp16.enabled")) return "fp16";
   return s.boolean("bf16.enabled") || s.boolean("bfloat16.enabled") ? "bf16" : "fp32";
@@ -138,7 +139,7 @@ std::string model_type(const Settings& s) {
 void resolve_precision(Settings& s, ErrorList& errors) {
   for (const std::string key : {"fp16.enabled", "bf16.enabled", "bfloat16.enabled"})
     replace_auto(s, key, false);
-  // Either name; a job.json has both.
+  // Either name counts; a job.json has both.
   const bool bf16 = s.boolean("bf16.enabled") || s.boolean("bfloat16.enabled");
   if (s.boolean("fp16.enabled") && bf16)
     s.error(errors, "fp16.enabled", "a model trains in one type: set fp16 or bf16, not both");
@@ -176,7 +177,7 @@ void check_loss_spike(Settings& s, ErrorList& errors) {
 
 void resolve_training(Settings& s, ErrorList& errors) {
   resolve_precision(s, errors);
-  // "auto" stands in files of Hugging Face's Trainer: its TrainingArguments' defaults.
+  // "auto" comes from files of Hugging Face's Trainer: the defaults are its TrainingArguments'.
   replace_auto(s, "optimizer.params.lr", 5e-5);
   replace_auto(s, "optimizer.params.betas", json::array({0.9, 0.999}));
   replace_auto(s, "optimizer.params.eps", 1e-8);
@@ -194,9 +195,8 @@ void resolve_training(Settings& s, ErrorList& errors) {
   resolve_scheduler(s, errors);
 }
 
-// What is not said is as DeepSpeed's engine has it (get_data_types): float32 for a bf16 model
-// without ZeRO, else the model's type. A bf16 that messages are asked to have is that of what they
-// carry.
+// Gradient type if unset, as in DeepSpeed's engine (get_data_types): float32 for a bf16 model at
+// ZeRO-0, else the model's type. communication_data_type bf16 implies bf16 gradients.
 void resolve_gradients(Settings& s, ErrorList& errors) {
   const std::string model = model_type(s);
   const std::string sums = "data_types.grad_accum_dtype", stage = "zero_optimization.stage";

@@ -18,7 +18,7 @@ bool heads_fit(const ModelConfig& m, int64_t tensor) {
   return m.heads % tensor == 0 && (m.kv_heads % tensor == 0 || tensor % m.kv_heads == 0);
 }
 
-// What makes the job fit where its numbers were meant for other ranks, as those of a job.json are.
+// Advice for numbers meant for another number of ranks, such as those of a job.json.
 std::string let_data_follow(const Settings& s, int64_t ranks, int64_t inner) {
   const int64_t data = ranks / inner;
   const std::string global = "train_batch_size", micro = "train_micro_batch_size_per_gpu",
@@ -31,8 +31,8 @@ std::string let_data_follow(const Settings& s, int64_t ranks, int64_t inner) {
   return text + " and --set " + (same_micro ? accumulation : micro) + "=auto";
 }
 
-// The grid nearest to the one asked for that the ranks and the model allow; 1 x 1 always does, with
-// as many chunks as there are layers where more are asked for.
+// The grid nearest to the requested one that fits the ranks and the model. 1 x 1 always fits; more
+// chunks than layers are cut to the number of layers.
 std::string what_fits(const Grid& asked, const ModelConfig& m, int64_t chunks, int64_t ranks) {
   const int64_t allowed = std::min<int64_t>(chunks, m.layers);
   Grid best;
@@ -121,7 +121,7 @@ void resolve_batch(Settings& s, ErrorList& errors) {
   };
   const int64_t data = s.integer("parallel.data");
   int64_t g = given(global), m = given(micro), a = given(accumulation);
-  const auto rest = [&](const std::string& key, int64_t known) {  // g / (known x data), where whole
+  const auto rest = [&](const std::string& key, int64_t known) {  // g / (known x data), if whole
     const bool whole = known <= g / data && g % (known * data) == 0;
     if (!whole)
       s.error(

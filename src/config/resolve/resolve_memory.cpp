@@ -13,7 +13,7 @@ void replace_auto(Settings& s, const std::string& key, const nlohmann::json& val
   if (s.is_auto(zero + key)) s.resolve(zero + key, value);
 }
 
-// As Accelerate's plugin fills them in where its own settings say nothing.
+// Accelerate's DeepSpeed plugin resolves these so when its own settings are unset.
 void resolve_choices(Settings& s) {
   replace_auto(s, "stage", 2);
   replace_auto(s, "offload_optimizer.device", "none");
@@ -25,7 +25,7 @@ void resolve_choices(Settings& s) {
   s.default_for_auto(zero + "offload_param.buffer_size");
 }
 
-// As Hugging Face's Trainer resolves them, which has the model's width to go by.
+// Hugging Face's Trainer resolves these so, from the model's width.
 void resolve_sizes(Settings& s, const ModelConfig& m) {
   const auto width = static_cast<std::int64_t>(m.hidden);
   replace_auto(s, "overlap_comm", true);
@@ -38,7 +38,8 @@ void resolve_sizes(Settings& s, const ModelConfig& m) {
   }
 }
 
-// What DeepSpeed calls stage3_x outside and x inside is one thing: a number by either name holds.
+// DeepSpeed's stage3_x outside its plugin section and x inside are one setting: a number under
+// either name holds.
 void unite_names(Settings& s, ErrorList& errors) {
   for (const char* name :
        {"prefetch_bucket_size", "param_persistence_threshold", "max_live_parameters"}) {
@@ -63,7 +64,7 @@ std::int64_t stage_of(const std::string& strategy) {
   return strategy == "SHARD_GRAD_OP" ? 2 : 3;
 }
 
-// FSDP's words become ZeRO's settings. What the job says by both names must agree.
+// FSDP's names become ZeRO's settings. Where the job gives both, they must agree.
 void resolve_fsdp(Settings& s, ErrorList& errors) {
   const std::string strategy = "fsdp.sharding_strategy";
   if (!s.has(strategy)) return;
@@ -84,8 +85,8 @@ void resolve_fsdp(Settings& s, ErrorList& errors) {
     unless_given("prefetch_bucket_size", 0, "fsdp.backward_prefetch");
 }
 
-// A copy of what does not fit into memory would not either, and without an interval there is next
-// to nothing to go on with while it is written.
+// "auto" is false where async does not pay: state offloaded to disk exceeds memory, so its copy
+// would too, and without an interval hardly any step is left to overlap with the write.
 void resolve_async(Settings& s, ErrorList& errors) {
   const std::string key = "checkpoint.async";
   const std::string together = "checkpoint.collective";
@@ -104,7 +105,8 @@ void resolve_async(Settings& s, ErrorList& errors) {
       return s.resolve(key, false, device);
 }
 
-// Ranks that each write their columns of a tensor write short runs.
+// Ranks that each write their columns of a tensor write short ranges; a collective write joins
+// them.
 void resolve_collective(Settings& s) {
   const std::string key = "checkpoint.collective", tensor = "parallel.tensor";
   if (s.is_auto(key) && s.sound({tensor})) s.resolve(key, s.integer(tensor) > 1, tensor);

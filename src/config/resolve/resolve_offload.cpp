@@ -29,7 +29,7 @@ void check_directory(Settings& s, const std::string& section, ErrorList& errors,
     s.error(missing, key, path + " cannot be written. Change its permissions, or name another");
 }
 
-// DeepSpeed's former switches say "cpu" where the section may say another device.
+// DeepSpeed's old switches mean "cpu", which the section's device may contradict.
 void check_old_name(Settings& s, const std::string& old, const std::string& section,
                     ErrorList& errors) {
   if (s.boolean(old) && s.string(section + "device") == "nvme")

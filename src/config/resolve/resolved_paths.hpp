@@ -4,8 +4,8 @@
 
 namespace triax {
 
-/// The text of a resolved job with the paths of files and directories made absolute: it means the
-/// same in every working directory.
+/// The text of a resolved job with all paths absolute, so that it means the same in every working
+/// directory.
 std::string with_absolute_paths(const std::string& job);
 
 }  // namespace triax

@@ -114,7 +114,7 @@ SchedulerKind kind(const std::string& type) {
   return static_cast<SchedulerKind>(name - std::begin(scheduler_names));
 }
 
-// Only the keys of the scheduler's own type are there.
+// The settings hold only the keys of the scheduler's own type.
 SchedulerConfig scheduler(const Settings& s) {
   SchedulerConfig c;
   if (!s.has("scheduler.type")) return c;
@@ -153,7 +153,7 @@ SchedulerConfig scheduler(const Settings& s) {
   return c;
 }
 
-// `old`: DeepSpeed's old key for the device "cpu".
+// `old`: DeepSpeed's old switches for the device "cpu".
 OffloadDevice offload_device(const Settings& s, const std::string& section,
                              std::initializer_list<const char*> old) {
   const std::string device = s.string(section + "device");
@@ -232,8 +232,9 @@ PrecisionConfig precision(const Settings& s) {
   return p;
 }
 
-// The selective kind counts every layer where no number is given: asking for it by name is asking
-// for something.
+// number_checkpoints N recomputes the first N layers of each stage (DeepSpeed: N of the whole
+// model), pipeline.activation_checkpoint_interval >= 1 every layer. Without either, nothing is
+// recomputed, unless granularity is "selective": naming it means every layer.
 RecomputeConfig recompute(const Settings& s) {
   const std::string section = "activation_checkpointing.";
   const std::string number = section + "number_checkpoints";

@@ -6,7 +6,7 @@ namespace triax {
 namespace {
 namespace fs = std::filesystem;
 
-// The directory above `path`. Above what is not there yet it is a matter of names.
+// The directory above `path`. If `path` does not exist, the names alone decide.
 fs::path above(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::symlink_status(path, error);
@@ -21,7 +21,7 @@ fs::path above(const fs::path& path) {
 std::string absolute_path(const std::string& path) {
   std::error_code error;
   const fs::path whole = fs::absolute(path, error);
-  if (error) return path;  // the working directory is gone
+  if (error) return path;  // the working directory was deleted
   fs::path shortened = whole.root_path();
   for (const fs::path& part : whole.relative_path()) {
     if (part == "..")

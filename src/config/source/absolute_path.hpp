@@ -4,9 +4,9 @@
 
 namespace triax {
 
-/// `path` from the root, without "." and "..", to the same file: ".." behind a link is the
-/// directory above the link's target, as it is to the system. Other links keep their names. A ".."
-/// behind what cannot be looked at stays.
+/// `path` from the root, without "." and "..", to the same file. A ".." after a link is the
+/// directory above the link's target, as the system resolves it; other links keep their names. A
+/// ".." after a path that cannot be looked at stays.
 std::string absolute_path(const std::string& path);
 
 }  // namespace triax

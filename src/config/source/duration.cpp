@@ -6,7 +6,7 @@
 namespace triax {
 namespace {
 
-// Seconds of a unit; 0: no unit.
+// Seconds of a unit; 0: not a unit.
 double seconds_of(char unit) {
   switch (unit) {
     case 's':

@@ -1,15 +1,15 @@
 #pragma once
-// The errors of a job, gathered so that all of them are reported together.
+// The errors of a job, collected so that all are reported together.
 #include <string>
 #include <vector>
 
 namespace triax {
 
-/// Where a value was written: a file and its line, or "--set" with line 0.
+/// Where a value was written: file and line, or "--set" with line 0.
 struct Origin {
   std::string file;
   int line = 0;
-  /// "job.json:12", "--set", or the file alone where no line is known.
+  /// "job.json:12", "--set", or the file alone if the line is unknown.
   std::string text() const;
 };
 
@@ -19,9 +19,9 @@ class ErrorList {
   void add(const Origin& origin, const std::string& text);
   void add(const ErrorList& others);
   bool empty() const { return entries_.empty(); }
-  /// A text an error, in the order of the files' lines.
+  /// One text per error, in the order of the files' lines.
   std::vector<std::string> texts() const;
-  /// Throws UsageError with the texts, a line each; nothing when empty.
+  /// Throws UsageError with one line per error; returns if there are none.
   void raise() const;
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// What the system says of a path that a user wrote. It throws nothing: a path that cannot be looked
-// at is one of the job's errors.
+// The kind of file at a path that a user wrote. Nothing is thrown: a path that cannot be looked at
+// is an error of the job.
 #include <filesystem>
 #include <string>
 
@@ -9,10 +9,10 @@ namespace triax {
 struct FileLook {
   bool there = false;
   bool directory = false;
-  /// "a pipe", "a device" or "a socket" where it is neither file nor directory; else empty.
+  /// "a pipe", "a device" or "a socket"; empty for a file or directory.
   std::string special;
-  /// "PATH: cannot read (Permission denied)" where the system does not say whether it is there;
-  /// else empty.
+  /// "PATH: cannot read (Permission denied)" if the system does not say whether it exists; else
+  /// empty.
   std::string problem;
 };
 FileLook look_at(const std::filesystem::path& path);

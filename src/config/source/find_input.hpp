@@ -1,15 +1,16 @@
 #pragma once
-// Search for a file that a job names: from the working directory, else from the naming file.
+// Search for a file that a job reads: below the working directory, else beside the naming file.
+// Outputs are relative to the working directory only.
 #include <string>
 
 namespace triax {
 
 struct FoundInput {
   std::string path;     // empty: not found
-  std::string problem;  // why the system does not say whether it is there (see FileLook)
+  std::string problem;  // why the system does not say whether it exists (see FileLook)
 };
-/// `path` as written when it exists (so relative to the working directory); else, when relative,
-/// below the directory of the file that names it when it exists there; else nothing.
+/// `path` as written if it exists (so relative to the working directory). Else, if relative, `path`
+/// below the directory of `naming_file` if it exists there. Else empty.
 FoundInput find_input(const std::string& path, const std::string& naming_file);
 
 }  // namespace triax

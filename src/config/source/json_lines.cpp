@@ -20,8 +20,8 @@ namespace {
 using nlohmann::json;
 constexpr std::size_t max_depth = 64;
 
-// Walks the text for nlohmann's parser and leaves in *position how far it has come. The parser
-// reads no further than the closing quote of a key, so at a key event this is the key's place.
+// Iterates over the text for nlohmann's parser and records its position in *position. The parser
+// reads no further than the closing quote of a key, so at a key event this is the key's position.
 class TrackingIterator {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -50,7 +50,7 @@ class TrackingIterator {
   const char** position_;
 };
 
-// Counts lines once, however often it is asked: the parser only goes forward.
+// Counts every line once: the positions asked for only increase.
 class LineCounter {
  public:
   explicit LineCounter(const char* begin) : counted_(begin) {}
@@ -69,7 +69,7 @@ class LineCounter {
 
 class Builder final : public nlohmann::json_sax<json> {
  public:
-  // Of a file, or (`key` not empty) of one key's value, which has no lines.
+  // The text of a file or, if `key` is not empty, of one --set value, which has no lines.
   Builder(const std::string& text, std::string file, std::string key, ErrorList& errors)
       : text_(text),
         file_(std::move(file)),
@@ -132,7 +132,7 @@ class Builder final : public nlohmann::json_sax<json> {
   struct Level {
     json* node;
     std::string path;
-    bool in_array;  // below an array, where keys have no dotted path
+    bool in_array;  // below an array, keys have no dotted path
     std::string key;
     std::set<std::string> seen;
   };
@@ -195,14 +195,14 @@ JsonDocument parse(const std::string& text, Builder builder, bool ignore_comment
   return builder.take();
 }
 
-// DeepSpeed reads its files as Hjson. Of that, comments from # to the end of the line and a comma
-// behind the last element are blanked, so that all else stays in its place.
+// Blanks the parts of Hjson, which DeepSpeed reads, that people use: comments from # to the end of
+// the line, and a comma after the last element. All other characters keep their offsets.
 std::string without_hjson(std::string text) {
-  const auto end_of_line = [&](std::size_t from) {  // as nlohmann's parser has it
+  const auto end_of_line = [&](std::size_t from) {  // line ends of nlohmann's parser
     return std::min(text.find_first_of("\r\n", from), text.size());
   };
-  char before = 0;        // the last character that is neither blank nor comment
-  std::size_t comma = 0;  // where it stands, if it is one behind an element
+  char before = 0;        // last character that is neither blank nor in a comment
+  std::size_t comma = 0;  // offset of that character if it is a comma after an element
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (c == '#') {
@@ -217,7 +217,7 @@ std::string without_hjson(std::string text) {
         for (++i; i < text.size() && text[i] != '"'; ++i) i += text[i] == '\\' ? 1 : 0;
       if ((c == '}' || c == ']') && before == ',') text[comma] = ' ';
       if (c == ',') comma = i;
-      // One with nothing before it is an error.
+      // A comma with no element before it stays, as an error for the parser.
       before =
           c == ',' && std::string_view("[{,:").find(before) != std::string_view::npos ? ':' : c;
     }

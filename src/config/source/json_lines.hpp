@@ -1,5 +1,5 @@
 #pragma once
-// JSON with what people put into configurations, and the line on which each key was written.
+// JSON with comments and trailing commas, and the line of each key.
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -15,16 +15,16 @@ struct JsonDocument {
   std::map<std::string, int> lines;
 };
 
-/// Parses an object; comments (//, /* */ and #) and a comma behind the last element are allowed. A
-/// syntax error ("file:3: not JSON at line 3, column 7 ..."), a root that is no object and nesting
-/// beyond 64 levels throw UsageError; keys written twice are added to `errors`.
+/// Parses an object. Comments (//, /* */ and #) and a comma after the last element are allowed.
+/// Throws UsageError on a syntax error ("file:3: not JSON at line 3, column 7 ..."), a root that is
+/// not an object, and nesting beyond 64 levels. Keys written twice are added to `errors`.
 JsonDocument parse_json(const std::string& text, const std::string& file, ErrorList& errors);
 
-/// The value of "--set KEY=TEXT": JSON, without comments, or where the text is none, the text
-/// itself. Keys written twice in it are added to `errors`.
+/// The value of "--set KEY=TEXT": TEXT as JSON without comments or, if it is not JSON, as a string.
+/// Keys written twice in it are added to `errors`.
 nlohmann::json parse_override(const std::string& key, const std::string& text, ErrorList& errors);
 
-/// The file's text; UsageError where it cannot be read.
+/// The file's text. Throws UsageError if it cannot be read.
 std::string read_text(const std::string& path);
 
 }  // namespace triax

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view special = "*?[\\";
 
-// Adds the entries of `directory` that `pattern`, of one level, matches.
+// Adds the entries of `directory` that match `pattern`, which has one level.
 void match_level(const fs::path& directory, const std::string& pattern, PatternMatches& matches,
                  std::vector<fs::path>& found) {
   std::error_code error;
@@ -48,7 +48,7 @@ PatternMatches match_pattern(const fs::path& directory, const std::string& patte
   for (const fs::path& path : found) {
     const FileLook look = look_at(path);
     if (matches.unseen.empty()) matches.unseen = look.problem;
-    std::error_code ignored;  // a link to nothing counts, for its reader to name
+    std::error_code ignored;  // a dangling link counts: its reader names the problem
     const bool there = look.there || fs::is_symlink(path, ignored);
     if (look.problem.empty() && there && !look.directory) matches.files.push_back(path.string());
   }

@@ -1,15 +1,14 @@
 #pragma once
-// What was meant by a word that is not known.
+// The known word nearest to an unknown one.
 #include <cstddef>
 #include <string>
 #include <vector>
 
 namespace triax {
 
-/// Edits that turn one word into the other: insert, delete, replace, swap neighbours (Damerau
-/// 1964).
+/// Damerau-Levenshtein distance: insert, delete, replace or swap of neighbours (Damerau 1964).
 std::size_t edits(const std::string& a, const std::string& b);
-/// The first of `words` that is fewest edits away from `word`; "" where there are none.
+/// The first of `words` at the smallest distance from `word`; "" if there are none.
 std::string nearest_word(const std::string& word, const std::vector<std::string>& words);
 
 }  // namespace triax
