@@ -5,7 +5,7 @@
 namespace triax {
 namespace {
 
-// The names of a part of a block follow `block` and its number.
+// Tensor names under Hugging Face. Names inside a block follow `block` and the block's number.
 struct ArchitectureNames {
   const char *token_embedding, *position_embedding, *final_norm, *head;
   const char* block;
@@ -33,7 +33,7 @@ constexpr Row gpt2_row = {{.layer_norm = true,
                            .attention_output = "attn.c_proj",
                            .mlp_output = "mlp.c_proj"}};
 
-// Qwen2 too: which of the linear maps have biases, the model says.
+// llama's row serves Qwen2 too: the model says which linear maps have biases.
 constexpr Row llama_row = {{.layer_norm = false,
                             .gated_mlp = true,
                             .rotary = true,
@@ -58,20 +58,20 @@ std::string block_name(const ModelConfig& model, int layer, const std::string& p
   return row_of(model).names.block + std::to_string(layer) + "." + part;
 }
 
-// GPT-2 scales what is added to the residual stream by 1/sqrt(2 layers) (Radford et al. 2019).
+// GPT-2 scales maps that add to the residual stream by 1/sqrt(2 layers) (Radford et al. 2019).
 float residual_deviation(const ModelConfig& model) {
   return traits_of(model).scaled_residual
              ? model.initializer_range / std::sqrt(2.0F * static_cast<float>(model.layers))
              : model.initializer_range;
 }
 
-// The name of a map's bias; empty where it has none.
+// Name of a map's bias; empty if it has none.
 std::string bias_name(bool has_bias, const std::string& map) {
   return has_bias ? map + ".bias" : "";
 }
 
-// This rank's run of the features between the two maps of an MLP, as part of the map `name`. Any
-// tensor size cuts any width: the runs may differ by one feature.
+// This rank's range of the features between the two maps of an MLP, as part of the map `name`. Any
+// tensor size divides any width: ranges may differ by one feature.
 LinearPart mlp_part(const ModelConfig& model, const std::string& name, const TensorShard& shard) {
   const std::int64_t width = model.intermediate;
   return {.weight = name + ".weight",

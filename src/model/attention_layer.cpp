@@ -11,7 +11,7 @@
 namespace triax {
 namespace {
 
-// Rows of padding behind the real ones carry no value.
+// Zeroes the padding rows after the real ones.
 void clear_padding(const Context& ctx, const Tensor& rows) {
   const std::int64_t tokens = ctx.shape.tokens();
   if (rows.size(0) > tokens) fill_zero(ctx.stream, rows.slice(0, tokens, rows.size(0) - tokens));
@@ -120,7 +120,7 @@ void AttentionLayer::attend(const Context& ctx, const Views& x, const Core& core
   clear_padding(ctx, core.out);
 }
 
-// From where these tokens are on.
+// Rotates queries and keys by their positions, which start at `past`.
 void AttentionLayer::rotate(const Context& ctx, const Views& x) const {
   const std::int64_t past = ctx.shape.past;
   const Tensor angles = rope_.slice(1, past, rope_.size(1) - past);
@@ -128,7 +128,7 @@ void AttentionLayer::rotate(const Context& ctx, const Views& x) const {
   rope_forward(ctx.stream, x.k, angles);
 }
 
-// They lie behind the queries, as they do in the cache.
+// Keys and values lie after the queries in qkv, in the order of the cache.
 void AttentionLayer::keep(const Context& ctx, const Tensor& qkv) const {
   check(ctx.shape.batch == 1, "a cache of {} sequences", ctx.shape.batch);
   const std::int64_t tokens = ctx.shape.sequence;

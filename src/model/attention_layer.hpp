@@ -11,53 +11,53 @@ namespace triax {
 
 class AttentionLayer {
  public:
-  /// `rope`: (2, T, D/2) cosines and sines, empty where positions are learned; outlives the layer.
-  /// `recompute`: the backward pass makes Core again, to the last bit.
+  /// `rope`: (2, T, D/2) cosines and sines, empty for learned positions; must outlive the layer.
+  /// `recompute`: the backward pass recomputes Core, bit for bit.
   AttentionLayer(const ModelConfig& model, int layer, const TensorShard& shard, const Tensor& rope,
                  bool recompute);
 
   const std::vector<ParameterSpec>& params() const { return params_; }
-  /// Parameters before the output projection's in the list.
+  /// Index of the output projection's first parameter in params().
   std::size_t output_at() const { return qkv_.params().size(); }
   const Linear& output() const { return output_; }
 
-  /// What core attention makes of q, k and v.
+  /// Results of core attention on q, k and v.
   struct Core {
     Tensor out;  // (rows, H D)
     Tensor lse;  // (B, H, T)
   };
-  /// What the backward pass needs, carved from a frame.
+  /// Activations that the backward pass needs, carved from a frame.
   struct Frame {
     Tensor qkv;  // (rows, (H + 2 Hkv) D), after the rotation
-    Core core;   // empty where it is made again
+    Core core;   // empty if it is recomputed
   };
   Frame carve(Arena& arena, const BatchShape& shape) const;
   std::size_t scratch_bytes(const BatchShape& shape) const;
 
-  /// partial (rows, E) = this rank's heads' share of the output. h: (rows, E), normed.
+  /// partial (rows, E) = the share of this rank's heads in the output. h: (rows, E), normed.
   void forward(const Context& ctx, const Tensor* weights, const Tensor& h, const Tensor& partial,
                const Frame& frame) const;
-  /// The gradient of h, summed over the tensor ranks (Linear::backward_between_messages: by way of
-  /// dh (rows, E), into `local`), from dpartial (rows, E).
+  /// Gradient of h from dpartial (rows, E), summed over the tensor ranks. dh (rows, E) holds it
+  /// before the sum, `local` after (see Linear::backward_between_messages).
   ComingRows backward(const Context& ctx, const Tensor* weights, const Gradient* gradients,
                       ComingRows h, ComingRows dpartial, const Tensor& dh, const Tensor& local,
                       const Frame& frame) const;
 
  private:
-  struct Views;  // q, k, v of a fused matrix
+  struct Views;  // q, k and v of a fused matrix
   Views views(const BatchShape& shape, const Tensor& qkv) const;
   struct Scratch;
   Core carve_core(Arena& arena, const BatchShape& shape) const;
-  // The frame's, or room for it in the scratch.
+  // The frame's Core, or one carved from scratch if it is recomputed.
   Core core(const Context& ctx, const Frame& frame) const;
   void attend(const Context& ctx, const Views& x, const Core& core) const;
   void rotate(const Context& ctx, const Views& x) const;
-  // Keys and values of these tokens, into the cache.
+  // Copies keys and values of these tokens to the cache.
   void keep(const Context& ctx, const Tensor& qkv) const;
   // Attention over the cache.
   void attend_to_cache(const Context& ctx, const Tensor& out, const Tensor& q) const;
   float scale() const;
-  // Elements of a token in the cache.
+  // Elements of one token in the cache.
   std::int64_t cache_width() const { return 2 * heads_.kv_heads * head_size_; }
   AttentionOptions options(const Context& ctx) const;
   std::int64_t width() const { return qkv_.outputs(); }

@@ -8,15 +8,14 @@
 
 namespace triax {
 
-// Without sequence parallelism the local rows are all rows, and the full tensors are the local
-// ones.
+// Without sequence parallelism the local rows are all rows, and one buffer serves as both.
 struct BlockLayer::Scratch {
-  Tensor normed;   // (local_rows, E); empty where the frame keeps them
+  Tensor normed;   // (local_rows, E); empty if the frame keeps it
   Tensor h;        // (rows, E): normed, gathered
-  Tensor partial;  // (rows, E): a rank's share of an output, or of the gradient of h
+  Tensor partial;  // (rows, E): a rank's share of an output or of the gradient of h
   Tensor summed;   // (local_rows, E)
   Tensor dfull;    // (rows, E): gradient of an output, gathered
-  Tensor dropped;  // (local_rows, E): gradient behind a dropout mask
+  Tensor dropped;  // (local_rows, E): gradient after a dropout mask
   Scratch(Arena& arena, const BatchShape& shape, std::int64_t width, bool sequence_parallel,
           bool dropout, bool kept) {
     const auto take = [&](const char* name, std::int64_t rows) {
@@ -90,8 +89,8 @@ std::size_t BlockLayer::scratch_bytes(const BatchShape& shape) const {
                          attention_norm_.scratch_bytes(shape.local_rows, shape.space), bias});
 }
 
-// Of each half: rows gathered behind the norm and summed behind the output; in the backward pass
-// the gradient of the output is gathered too, at the same time as the rows behind the norm.
+// Per half, forward: rows are gathered after the norm and summed after the output. Backward: the
+// same, and the output's gradient is gathered at the same time as the rows after the norm.
 LayerMessages BlockLayer::messages(const BatchShape& shape) const {
   const Messages gather = gather_rows_messages(shard_, shape, width_);
   const Messages reduce = reduce_rows_messages(shard_, shape, width_);
@@ -100,7 +99,7 @@ LayerMessages BlockLayer::messages(const BatchShape& shape) const {
   return messages;
 }
 
-// norm(x), all rows; this rank's are kept in the frame where it has a place for them.
+// norm(x), all rows. This rank's rows stay in the frame if it keeps outputs.
 ComingRows BlockLayer::enter(const Context& ctx, const LayerParameters& params, const Half& half,
                              const Tensor& x, const Tensor& kept, const Scratch& scratch) const {
   const Tensor& normed = keep_outputs_ ? kept : scratch.normed;
@@ -108,7 +107,7 @@ ComingRows BlockLayer::enter(const Context& ctx, const LayerParameters& params, 
   return gather_rows(ctx, normed, scratch.h);
 }
 
-// The same for the backward pass.
+// enter() for the backward pass, which reuses outputs that the frame kept.
 ComingRows BlockLayer::enter_again(const Context& ctx, const LayerParameters& params,
                                    const Half& half, const Tensor& x, const Tensor& kept,
                                    const Scratch& scratch) const {
@@ -116,7 +115,8 @@ ComingRows BlockLayer::enter_again(const Context& ctx, const LayerParameters& pa
                        : enter(ctx, params, half, x, kept, scratch);
 }
 
-// dropout(sum over tensor ranks of scratch.partial + bias); without dropout, sum and bias apart.
+// dropout(sum over tensor ranks of scratch.partial + bias); without dropout, sum and bias
+// separately.
 BlockLayer::Output BlockLayer::output(const Context& ctx, const LayerParameters& params,
                                       const Half& half, const Scratch& scratch) const {
   const Tensor sum = reduce_rows(ctx, scratch.partial, scratch.summed).wait(ctx);
@@ -128,7 +128,7 @@ BlockLayer::Output BlockLayer::output(const Context& ctx, const LayerParameters&
   return {sum, Tensor{}};
 }
 
-// y = x + the output of the half; and norm(y), all rows, of the half that comes `next`.
+// y = x + output of `half`. Returns norm(y), all rows, for the `next` half.
 Tensor BlockLayer::pass_on(const Context& ctx, const LayerParameters& params, const Half& half,
                            const Half& next, const Tensor& x, const Tensor& y, const Tensor& kept,
                            const Scratch& scratch) const {
@@ -138,7 +138,7 @@ Tensor BlockLayer::pass_on(const Context& ctx, const LayerParameters& params, co
   return gather_rows(ctx, normed, scratch.h).wait(ctx);
 }
 
-// The gradient of the half's output, all rows; the bias gradient on the way.
+// Gradient of the half's output, all rows. Computes the bias gradient during the gather.
 ComingRows BlockLayer::enter_backward(const Context& ctx, const LayerParameters& params,
                                       const Half& half, const Tensor& dy,
                                       const Scratch& scratch) const {

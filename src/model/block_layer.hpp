@@ -11,8 +11,8 @@ namespace triax {
 
 class BlockLayer : public Layer {
  public:
-  /// `rope`: see AttentionLayer. `keep_outputs`: the frame holds the outputs of norms and of GELU,
-  /// which the backward pass makes again otherwise.
+  /// `rope`: see AttentionLayer. `keep_outputs`: the frame holds the outputs of norms and of GELU;
+  /// else the backward pass recomputes them.
   BlockLayer(const ModelConfig& model, int layer, const TensorShard& shard, const Tensor& rope,
              Recompute recompute = Recompute::none, bool keep_outputs = false);
 
@@ -31,18 +31,18 @@ class BlockLayer : public Layer {
     AttentionLayer::Frame attention;
     Tensor middle;  // (local_rows, E): the residual stream between attention and MLP
     MlpLayer::Frame mlp;
-    // (local_rows, E): outputs of the norms; empty where the backward pass makes them again.
+    // (local_rows, E): outputs of the norms; empty if the backward pass recomputes them.
     Tensor attention_normed, mlp_normed;
   };
   Frame carve(Arena& arena, const BatchShape& shape) const;
   struct Scratch;
-  // One half of the block: a norm and what follows it, joined to the residual stream.
+  // One half of the block: a norm, then attention or the MLP, added to the residual stream.
   struct Half {
     const NormLayer& norm;
-    const Linear& output;  // its bias joins after the sum over tensor ranks
-    std::size_t norm_at;   // of the norm's parameters in the list
-    std::size_t body_at;   // of attention's or the MLP's
-    std::size_t bias_at;   // of the output's bias
+    const Linear& output;  // its bias is added after the sum over tensor ranks
+    std::size_t norm_at;   // index of the norm's first parameter
+    std::size_t body_at;   // index of attention's or the MLP's first parameter
+    std::size_t bias_at;   // index of the output's bias
     DropoutPlace place;
   };
   Half attention_half() const;
@@ -51,7 +51,7 @@ class BlockLayer : public Layer {
                    const Tensor& x, const Tensor& kept, const Scratch& scratch) const;
   ComingRows enter_again(const Context& ctx, const LayerParameters& params, const Half& half,
                          const Tensor& x, const Tensor& kept, const Scratch& scratch) const;
-  // What joins the residual stream; bias may be empty.
+  // Addend to the residual stream; bias may be empty.
   struct Output {
     Tensor sum, bias;
   };

@@ -1,5 +1,5 @@
 #pragma once
-// Token embedding, its vocabulary cut over the tensor axis, plus GPT-2's learned positions.
+// Token embedding with the vocabulary sharded over the tensor axis, plus GPT-2's learned positions.
 #include <vector>
 
 #include "src/config/config.hpp"
@@ -11,20 +11,20 @@ namespace triax {
 /// of the tensor size (and of 16, for the GEMM); padded rows are zero and their logits never reach
 /// the softmax.
 struct VocabularyShard {
-  std::int64_t rows;     // in memory
+  std::int64_t rows;     // in memory, padding included
   std::int64_t first;    // token of the first row
   std::int64_t columns;  // rows that are real tokens
 };
 VocabularyShard vocabulary_shard(std::int64_t vocabulary, const TensorShard& shard);
 
-/// The (V, E) matrix of the token embedding, or of the head.
+/// The (V, E) matrix of the token embedding or of the head.
 ParameterSpec vocabulary_parameter(const std::string& label, const std::string& name,
                                    const ModelConfig& model, const TensorShard& shard, bool tied);
 
 class EmbeddingLayer : public Layer {
  public:
-  /// `shares_head`: the head of the same stage uses (and writes the gradient of) the same matrix,
-  /// before this layer.
+  /// `shares_head`: the head of the same stage uses the same matrix, and writes its gradient before
+  /// this layer does.
   EmbeddingLayer(const ModelConfig& model, const TensorShard& shard, bool shares_head);
 
   const std::vector<ParameterSpec>& params() const override { return params_; }

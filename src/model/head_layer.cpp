@@ -49,10 +49,10 @@ HeadLayer::HeadLayer(const ModelConfig& model, const TensorShard& shard)
       norm_(model, ModelNames::of(model).final_norm, shard),
       params_(head_params(model, shard, norm_)) {}
 
-// Rows whose logits stand in memory at once: enough for an efficient GEMM, few enough to stay
-// small. Each chunk reads, adds to and rounds the whole gradient of the weights: on a GPU, where
-// memory is not what is short, chunks are larger, and whole tiles. Where that gradient has 16 bits
-// there are not many of them: a sum in bf16 no longer grows when it is 512 times what is added.
+// Rows whose logits are in memory at once: enough for an efficient GEMM, few enough to stay small.
+// Each chunk reads, adds to and rounds the whole weight gradient. On a GPU, which has memory to
+// spare, chunks are larger and whole tiles. A 16-bit gradient limits the number of chunks: a bf16
+// sum stops growing at 512 times its addend.
 std::int64_t HeadLayer::chunk_rows(const BatchShape& shape) const {
   constexpr std::int64_t most_chunks = 32;
   const auto divided = [](std::int64_t rows, std::int64_t by) { return (rows + by - 1) / by; };
@@ -84,7 +84,7 @@ std::size_t HeadLayer::scratch_bytes(const BatchShape& shape) const {
   return std::max(forward, backward + norm_.scratch_bytes(shape.local_rows, shape.space));
 }
 
-// The statistics of each chunk's softmax are gathered.
+// Gathers rows, reduces their gradient, and gathers the softmax statistics of each chunk.
 LayerMessages HeadLayer::messages(const BatchShape& shape) const {
   LayerMessages messages{gather_rows_messages(shard_, shape, width_),
                          reduce_rows_messages(shard_, shape, width_)};
@@ -119,7 +119,7 @@ void HeadLayer::classify(const Context& ctx, const LayerParameters& params, cons
     const Tensor logits = scratch.logits.slice(0, 0, n);
     const Tensor loss = scratch.loss.slice(0, 0, n);
     matmul(ctx.stream, logits, rows, weight.transposed());
-    if (ctx.training && shard_.size == 1)  // rows go through memory once less
+    if (ctx.training && shard_.size == 1)  // the fused loss passes over the rows once less
       cross_entropy(ctx.stream, loss, logits, labels, vocabulary_.columns, ctx.loss_scale);
     else
       loss_of_shards(ctx, loss, logits, labels, scratch);
@@ -132,7 +132,8 @@ void HeadLayer::classify(const Context& ctx, const LayerParameters& params, cons
   }
 }
 
-// loss of rows whose logits lie on all tensor ranks; in training these become their gradient.
+// Loss of rows whose logits are sharded over the tensor ranks. In training their gradient replaces
+// them.
 void HeadLayer::loss_of_shards(const Context& ctx, const Tensor& loss, const Tensor& logits,
                                const Tensor& labels, const Scratch& scratch) const {
   const std::int64_t n = labels.elements();

@@ -1,5 +1,5 @@
 #pragma once
-// Final norm, output projection with its vocabulary cut over the tensor axis, and the loss.
+// Final norm, output projection with the vocabulary sharded over the tensor axis, and the loss.
 #include <vector>
 
 #include "src/config/config.hpp"
@@ -9,9 +9,9 @@
 
 namespace triax {
 
-/// The logits of a few rows at a time are made, turned into their gradient in place and used up, so
-/// that the (rows, V) matrix never exists. For that the forward pass also computes the projection's
-/// gradients: the loss scale is known beforehand.
+/// Computes the logits of a few rows at a time, replaces them by their gradient and uses that up,
+/// so that the (rows, V) matrix never exists. The forward pass therefore computes the projection's
+/// gradients too: the loss scale is known beforehand.
 class HeadLayer : public Layer {
  public:
   HeadLayer(const ModelConfig& model, const TensorShard& shard);
@@ -26,7 +26,7 @@ class HeadLayer : public Layer {
   void backward(const Context& ctx, const LayerParameters& params, const Tensor& x,
                 const Tensor& dy, const Tensor& dx, const Tensor& frame) const override;
 
-  /// logits (V) of row `row` of x, without tensor parallelism: for generation.
+  /// Logits (V) of row `row` of x, without tensor parallelism: for generation.
   void logits(const Context& ctx, const LayerParameters& params, const Tensor& x, std::int64_t row,
               const Tensor& out) const;
 

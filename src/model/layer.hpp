@@ -7,34 +7,34 @@
 
 namespace triax {
 
-/// What a layer sends over the tensor axis in one call.
+/// Messages of one layer call over the tensor axis.
 struct LayerMessages {
   Messages forward, backward;
 };
 
 /// Forward and backward of one layer on one micro-batch. Boundaries (x, y and their gradients) are
-/// (local_rows, E) of shape.type, as the parameters. A frame is the layer's saved activations, one
-/// contiguous block of frame_bytes: dropping it is recompute, moving it is offload. The input x is
-/// kept by the caller.
+/// (local_rows, E) of shape.type. A frame is the layer's saved activations, one contiguous buffer
+/// of frame_bytes: dropping it is recompute, moving it is offload. The caller keeps the input x. A
+/// layer does not know where it runs: Context::stream and the tensors decide.
 class Layer {
  public:
   virtual ~Layer() = default;
 
-  /// The parameters in the order that weights and gradients are handed in.
+  /// Parameters in the order of LayerParameters.
   virtual const std::vector<ParameterSpec>& params() const = 0;
   virtual std::size_t frame_bytes(const BatchShape& shape) const = 0;
   /// Most that forward or backward takes from ctx.scratch.
   virtual std::size_t scratch_bytes(const BatchShape& shape) const = 0;
-  /// Messages of this tensor rank: those that forward and backward send, exactly.
+  /// Exactly the messages that forward and backward of this tensor rank send.
   virtual LayerMessages messages(const BatchShape& shape) const = 0;
-  /// The frame is dropped behind the forward pass; another one fills it for the backward pass.
+  /// Whether the frame is dropped after the forward pass and filled again for the backward pass.
   virtual bool recomputed() const { return false; }
 
   /// y = f(x), filling `frame` (u8). x is empty for the embedding, y for the head.
   virtual void forward(const Context& ctx, const LayerParameters& params, const Tensor& x,
                        const Tensor& y, const Tensor& frame) const = 0;
-  /// dx from dy; gradients of the parameters are written, or added to, as each of them says. dy is
-  /// empty for the head, dx for the embedding.
+  /// dx from dy. Parameter gradients are written or accumulated, as each Gradient says. dy is empty
+  /// for the head, dx for the embedding.
   virtual void backward(const Context& ctx, const LayerParameters& params, const Tensor& x,
                         const Tensor& dy, const Tensor& dx, const Tensor& frame) const = 0;
 };

@@ -8,7 +8,7 @@
 namespace triax {
 namespace {
 
-// (rows, columns) in the order that the weight is stored.
+// Shape of a (rows, columns) matrix in the order in which the weight is stored.
 Shape ordered(WeightOrder order, std::int64_t inputs, std::int64_t outputs) {
   return order == WeightOrder::input_output ? Shape{inputs, outputs} : Shape{outputs, inputs};
 }

@@ -1,7 +1,7 @@
 #pragma once
-// A linear map cut over the tensor axis as in Megatron-LM (Shoeybi et al. 2019): column-parallel
-// (each rank has some outputs) or row-parallel (each rank has some inputs; outputs are partial
-// sums).
+// A linear map sharded over the tensor axis as in Megatron-LM (Shoeybi et al. 2019):
+// column-parallel (each rank has some outputs) or row-parallel (each rank has some inputs; outputs
+// are partial sums).
 #include <string>
 #include <vector>
 
@@ -10,64 +10,64 @@
 
 namespace triax {
 
-/// How the weight lies in memory and on disk.
+/// Order of the weight in memory and on disk.
 enum class WeightOrder : std::uint8_t {
   input_output,  // (in, out): GPT-2's Conv1D
   output_input   // (out, in): torch.nn.Linear
 };
 
-/// One named tensor that supplies part of a column-parallel map's outputs, or the whole of a
-/// row-parallel one.
+/// One named tensor that supplies some outputs of a column-parallel map, or the whole of a
+/// row-parallel map.
 struct LinearPart {
   std::string weight, bias;   // names; bias empty: none
   std::int64_t features;      // global outputs (column) or inputs (row) of the named tensor
-  std::int64_t begin, count;  // the run of them on this rank
-  std::int64_t offset = 0;    // of this part within the named tensor (GPT-2's q, k and v share one)
-  int copies = 1;             // tensor ranks with the same run (key/value heads)
+  std::int64_t begin, count;  // range of them on this rank
+  std::int64_t offset = 0;  // of these features in the named tensor (GPT-2's q, k and v share one)
+  int copies = 1;           // tensor ranks with the same range (key/value heads)
   bool owner = true;
-  std::int64_t most = 0;  // features on the tensor rank with the most; 0: all as many
+  std::int64_t most = 0;  // features on the tensor rank with the most; 0: the same on all
   std::int64_t room() const { return most > 0 ? most : count; }
 };
 
 class Linear {
  public:
-  /// Outputs are those of `parts` one after another; `inputs` is the global input size, whole on
-  /// each rank.
+  /// Outputs are those of `parts` in order; `inputs` is the global input size, whole on each rank.
   static Linear column(const std::string& label, WeightOrder order, std::int64_t inputs,
                        std::vector<LinearPart> parts, float deviation);
-  /// One part; `outputs` whole on each rank. The bias is not added here: it joins after the sum
-  /// over ranks.
+  /// One part; `outputs` is whole on each rank. The bias is not added here but after the sum over
+  /// ranks.
   static Linear row(const std::string& label, WeightOrder order, const LinearPart& part,
                     std::int64_t outputs, const TensorShard& shard, float deviation);
 
-  /// weight, then bias where there is one.
+  /// Weight, then bias if there is one.
   const std::vector<ParameterSpec>& params() const { return params_; }
   bool has_bias() const { return params_.size() == 2; }
   std::int64_t inputs() const { return inputs_; }    // on this rank
   std::int64_t outputs() const { return outputs_; }  // on this rank
 
-  /// Most that a call takes from the scratch arena.
+  /// Most that one call takes from the scratch arena.
   std::size_t scratch_bytes(const BatchShape& shape) const;
 
-  /// y (rows, outputs) = x (rows, inputs) W, plus the bias of a column-parallel map. With `hidden`,
-  /// of y's shape, that is hidden, and y = gelu(hidden).
+  /// y (rows, outputs) = x (rows, inputs) W, plus the bias of a column-parallel map. With `hidden`
+  /// (y's shape): hidden = that sum, y = gelu(hidden).
   void forward(const Context& ctx, const Tensor* weights, const Tensor& x, const Tensor& y,
                const Tensor& hidden = {}) const;
-  /// dx (rows, inputs) = dy W^T, and through the GELU that made x, where there is one.
+  /// dx (rows, inputs) = dy W^T, then through the GELU that made x if `gelu` is set.
   void backward_input(const Context& ctx, const Tensor* weights, const Tensor& dy, const Tensor& dx,
                       const GeluGradient& gelu = {}) const;
   /// dW += x^T dy; db += column sums of dy for a column-parallel map.
   void backward_weight(const Context& ctx, const Gradient* gradients, const Tensor& x,
                        const Tensor& dy) const;
-  /// Both, of a column-parallel map whose input is gathered, and the sum of dx over the tensor
-  /// ranks (reduce_rows, into `local`): dx is made while x comes, and dW while dx is summed.
+  /// backward_input and backward_weight of a column-parallel map whose input is gathered, and the
+  /// sum of dx over the tensor ranks (reduce_rows, into `local`). dx is computed while x arrives,
+  /// dW while dx is summed. The forward pass needs each message at once, so it hides none.
   ComingRows backward_between_messages(const Context& ctx, const Tensor* weights,
                                        const Gradient* gradients, ComingRows x, const Tensor& dy,
                                        const Tensor& dx, const Tensor& local) const;
 
  private:
   WeightOrder order_ = WeightOrder::output_input;
-  bool bias_here_ = false;  // column-parallel with a bias
+  bool bias_here_ = false;  // column-parallel map with a bias
   std::int64_t inputs_ = 0, outputs_ = 0;
   std::vector<ParameterSpec> params_;
 };

@@ -8,9 +8,9 @@
 namespace triax {
 
 struct MlpLayer::Scratch {
-  Tensor active;   // (rows, I), output of the activation; empty where the frame has it
+  Tensor active;   // (rows, I), output of the activation; empty if the frame has it
   Tensor dactive;  // (rows, I)
-  Tensor dhidden;  // (rows, I or 2 I); GELU's is made with the product
+  Tensor dhidden;  // (rows, I or 2 I); GELU's is fused into the product
   Scratch(Arena& arena, const BatchShape& shape, std::int64_t width, bool gated, bool kept)
       : active(kept ? Tensor{} : arena.take("mlp activation", shape.type, {shape.rows, width})),
         dactive(arena.take("mlp activation gradient", shape.type, {shape.rows, width})),

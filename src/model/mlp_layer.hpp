@@ -1,5 +1,5 @@
 #pragma once
-// The feed-forward part of a block: GELU (GPT-2) or SwiGLU (Llama, Qwen2) between two linear maps.
+// The MLP of a block: GELU (GPT-2) or SwiGLU (Llama, Qwen2) between two linear maps.
 #include <vector>
 
 #include "src/config/config.hpp"
@@ -10,8 +10,8 @@ namespace triax {
 
 class MlpLayer {
  public:
-  /// `keep_output`: GELU's output stays in the frame; else, as SwiGLU's, the backward pass makes it
-  /// again.
+  /// `keep_output`: GELU's output stays in the frame; else the backward pass recomputes it, as it
+  /// does SwiGLU's.
   MlpLayer(const ModelConfig& model, int layer, const TensorShard& shard, bool keep_output);
 
   const std::vector<ParameterSpec>& params() const { return params_; }
@@ -21,7 +21,7 @@ class MlpLayer {
   /// Activations that the backward pass needs, carved from a frame.
   struct Frame {
     Tensor hidden;  // (rows, I or 2 I): input of the activation
-    Tensor active;  // (rows, I): its output; empty where it is made again
+    Tensor active;  // (rows, I): its output; empty if it is recomputed
   };
   Frame carve(Arena& arena, const BatchShape& shape) const;
   std::size_t scratch_bytes(const BatchShape& shape) const;
@@ -29,8 +29,8 @@ class MlpLayer {
   /// partial (rows, E) = this rank's share of the output. h: (rows, E), normed.
   void forward(const Context& ctx, const Tensor* weights, const Tensor& h, const Tensor& partial,
                const Frame& frame) const;
-  /// The gradient of h, summed over the tensor ranks (Linear::backward_between_messages: by way of
-  /// dh (rows, E), into `local`), from dpartial (rows, E).
+  /// Gradient of h from dpartial (rows, E), summed over the tensor ranks. dh (rows, E) holds it
+  /// before the sum, `local` after (see Linear::backward_between_messages).
   ComingRows backward(const Context& ctx, const Tensor* weights, const Gradient* gradients,
                       ComingRows h, ComingRows dpartial, const Tensor& dh, const Tensor& local,
                       const Frame& frame) const;

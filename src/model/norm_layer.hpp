@@ -1,6 +1,5 @@
 #pragma once
-// The normalisation in front of attention, MLP and head: LayerNorm (GPT-2) or RMSNorm (Llama,
-// Qwen2).
+// The normalisation before attention, MLP and head: LayerNorm (GPT-2) or RMSNorm (Llama, Qwen2).
 #include <string>
 #include <vector>
 
@@ -11,16 +10,16 @@ namespace triax {
 
 class NormLayer {
  public:
-  /// `name`: Hugging Face's, without ".weight".
+  /// `name`: Hugging Face's name without ".weight".
   NormLayer(const ModelConfig& model, const std::string& name, const TensorShard& shard);
 
   const std::vector<ParameterSpec>& params() const { return params_; }
   /// Most that backward takes from the scratch arena.
   std::size_t scratch_bytes(std::int64_t rows, MemorySpace space) const;
 
-  /// y = norm(x); (rows, E), the rows this rank keeps.
+  /// y = norm(x) on (rows, E), the rows this rank keeps.
   void forward(const Context& ctx, const Tensor* weights, const Tensor& x, const Tensor& y) const;
-  /// sum = x + a + bias (may be empty), and y = norm(sum).
+  /// sum = x + a + bias (bias may be empty); y = norm(sum).
   void residual_forward(const Context& ctx, const Tensor* weights, const Tensor& x, const Tensor& a,
                         const Tensor& bias, const Tensor& sum, const Tensor& y) const;
   /// dx = residual + gradient through the norm; residual may be dx or empty.

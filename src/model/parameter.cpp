@@ -8,7 +8,7 @@
 namespace triax {
 namespace {
 
-// Rank 1 counts as one row.
+// A box as a matrix; a vector counts as one row.
 struct Rows {
   std::int64_t rows, columns;
 };
@@ -25,7 +25,7 @@ std::int64_t column_offset(const Shape& position) {
   return position[position.rank() - 1];
 }
 
-// Elements of the piece that lie before local flat index `flat`.
+// Elements of the piece before the local flat index `flat`.
 std::int64_t elements_before(const Piece& piece, const Shape& local, std::int64_t flat) {
   const Rows box = rows_of(piece.extent);
   const std::int64_t width = rows_of(local).columns;

@@ -45,8 +45,8 @@ std::vector<int> partition_blocks(const ModelConfig& model, int chunks,
   const auto chunk_cost = [&](int count, int chunk) {
     return count * cost.block + (chunk == chunks - 1 ? cost.head : 0.0);
   };
-  // least[c][b]: cost of the dearest of the first c chunks when they hold b blocks; ties go to even
-  // cuts.
+  // least[c][b]: cost of the most expensive of the first c chunks when they hold b blocks. Ties go
+  // to even cuts.
   const auto n = static_cast<std::size_t>(blocks) + 1;
   const double never = std::numeric_limits<double>::infinity();
   std::vector<std::vector<double>> least(static_cast<std::size_t>(chunks) + 1,
@@ -106,7 +106,7 @@ Stage::Stage(const ModelConfig& model, const StagePlace& place, std::int64_t seq
       rope = rope_.tensor(DType::f32, shape);
       const Stream stream(memory.space);
       rope_table(stream, rope, rope_frequencies(model));
-      stream.synchronize();  // the streams that read it know nothing of this one
+      stream.synchronize();  // the streams that read the table do not wait for this one
     }
   }
   const int total = place.stages * place.chunks;

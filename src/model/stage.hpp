@@ -1,5 +1,5 @@
 #pragma once
-// The layers of one pipeline stage, and how the model is cut into stages.
+// The layers of one pipeline stage, and the partition of the model into stages.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,37 +12,38 @@
 
 namespace triax {
 
-/// Where a rank stands in the model's grid.
+/// Coordinates of a rank in the model's grid.
 struct StagePlace {
   int stages = 1, stage = 0;
-  int chunks = 1;  // model chunks a stage; global chunk g is chunk g / stages of stage g % stages
+  int chunks = 1;  // model chunks per stage; global chunk g is chunk g / stages of stage g % stages
   TensorShard tensor;
 };
 
-/// First transformer block of each global chunk, and the end: chunks + 1 numbers. The blocks are
-/// cut so that the dearest chunk costs least, counting the embedding with the first chunk and the
-/// head with the last. UsageError where there are fewer blocks than chunks.
+/// First transformer block of each global chunk, and the end: chunks + 1 numbers. The partition
+/// minimises the FLOPs of the most expensive chunk; the last chunk includes the head. Throws
+/// UsageError if there are fewer blocks than chunks.
 std::vector<int> partition_blocks(const ModelConfig& model, int chunks,
                                   std::int64_t sequence_length);
 
-/// Multiply-adds times two of one token's forward pass.
+/// FLOPs of one token's forward pass, 2 per multiply-add.
 struct ForwardFlops {
   double block, head;
 };
 ForwardFlops forward_flops(const ModelConfig& model, std::int64_t sequence_length);
-/// FLOPs of a token's training step: three times the forward pass (6 N, and attention's causal half
-/// once).
+/// FLOPs of one token's training step: three times the forward pass (6 N, plus the causal half of
+/// attention).
 double training_flops_per_token(const ModelConfig& model, std::int64_t sequence_length);
-/// What of them is attention's; where it is counted as a whole square, there is as much more.
+/// Attention's share of training_flops_per_token. Counting the whole square instead adds as much
+/// again.
 double attention_flops_per_token(const ModelConfig& model, std::int64_t sequence_length);
 
-/// Whether a stage's layers are to run: what they share (rotary positions) is computed then.
+/// Purpose of a Stage: `run` computes what its layers share (rotary positions), `plan` does not.
 enum class StageUse : std::uint8_t { run, plan };
 
 class Stage {
  public:
-  /// `sequence_length`: T of the batches it will see. `memory`: where they will be, and what its
-  /// part "tables" is for.
+  /// `sequence_length`: T of its batches. `memory`: source of the rotary tables' memory (region
+  /// "tables").
   Stage(const ModelConfig& model, const StagePlace& place, std::int64_t sequence_length,
         const RecomputeConfig& recompute = {}, StageUse use = StageUse::run,
         const MemorySource& memory = {});
@@ -56,17 +57,17 @@ class Stage {
   const Layer& layer(int chunk, int index) const {
     return *layers_[static_cast<std::size_t>(chunk)][static_cast<std::size_t>(index)];
   }
-  /// "block 3", "embedding", "head": for messages.
+  /// "block 3", "embedding", "head": for error messages.
   const std::string& name(int chunk, int index) const {
     return names_[static_cast<std::size_t>(chunk)][static_cast<std::size_t>(index)];
   }
   bool has_embedding() const { return place_.stage == 0; }
   bool has_head() const { return place_.stage == place_.stages - 1; }
-  /// The head; only where has_head().
+  /// The head. Requires has_head().
   const HeadLayer& head() const;
-  /// Bytes of the tables that its layers share (rotary positions).
+  /// Bytes of the rotary tables that the layers share.
   std::int64_t table_bytes() const { return table_bytes_; }
-  /// Most scratch that any layer takes.
+  /// Most scratch of any layer.
   std::size_t scratch_bytes(const BatchShape& shape) const;
 
  private:
