@@ -7,7 +7,7 @@
 namespace triax {
 namespace {
 
-// One row for each OpKind, in its order.
+// One row per OpKind, in its order.
 struct OpRow {
   OpKind kind;
   const char* verb;
@@ -101,7 +101,7 @@ void check_layers(const PlanShape& shape) {
   }
 }
 
-// A table of one value a layer, or empty.
+// Checks a table with one value per layer, or an empty one.
 template <class Table>
 void check_layer_table(const PlanShape& shape, const Table& table, const std::string& name) {
   if (table.empty()) return;

@@ -1,20 +1,20 @@
 #pragma once
-// A Plan is what a rank does in one training step: a flat list of instructions, the same for all
-// ranks of a pipeline stage. It is a pure function of shapes; no MPI, no tensors, no device here.
+// A Plan is one training step of a rank: a flat list of instructions, the same for all ranks of a
+// pipeline stage. It is a pure function of shapes; no MPI, no tensors, no device here.
 //
-// Instructions work on six kinds of things:
+// Instructions work on six kinds of objects:
 //   activation(chunk, l, m)  input of layer l of the chunk for micro-batch m; with l the number of
 //                            layers, the chunk's output. StageLayout::boundary() numbers them.
 //   gradient(chunk, l, m)    gradient of the loss by that activation, numbered alike
-//   frame(chunk, l, m)       what the layer keeps from its forward for its backward pass
-//   part(chunk, l, m)        this tensor rank's share of activation l, kept in place of it
-//   input(chunk, l, m)       activation l, or the part of it, on the host
-//   block b                  part of the stage's parameters, with gradient and optimizer state;
-//                            of what is in a store (a disk; for parameters of a device's run, the
-//                            host's memory too) parts of the optimizer state, and this rank's
-//                            shard of the parameters, are in memory for a while
+//   frame(chunk, l, m)       activations that the layer saves for its backward pass
+//   part(chunk, l, m)        this tensor rank's share of activation l, kept instead of it
+//   input(chunk, l, m)       activation l, or its part, in host memory
+//   block b                  bucket of the stage's parameters, with gradient and optimizer state.
+//                            Parts of the optimizer state, and this rank's parameter shard, may be
+//                            in a store (a disk; beside a device, for parameters, host memory too),
+//                            and are in memory for a while only.
 // The model's first layer (the embedding) has no input activation, its last (the head with the
-// loss) has no output activation; neither has the gradient that would belong to it.
+// loss) no output activation, and neither has the gradient that would belong to it.
 #include <compare>
 #include <cstdint>
 #include <limits>
@@ -31,13 +31,13 @@ enum class OpKind : std::uint8_t {
   DropFrame,  // releases the frame after Forward, for Recompute or (forward-only plans) for good
   DropInput,  // releases activation l (forward-only plans, where no Backward does)
 
-  // What a recomputed layer reads, cut over the tensor axis meanwhile, on (chunk, layer,
-  // microbatch)
+  // Input of a recomputed layer, sharded over the tensor axis meanwhile, on (chunk, layer,
+  // microbatch).
   PartitionInput,  // acquires the part, releases activation l, which Forward has read
   GatherInput,     // acquires activation l, releases the part
 
-  // What a recomputed layer reads, or the part of it, on the host meanwhile, on (chunk, layer,
-  // microbatch)
+  // Input of a recomputed layer, or its part, in host memory meanwhile, on (chunk, layer,
+  // microbatch).
   OffloadInputStart,  // acquires the input on the host, reads the activation or part, which may not
                       // be touched until
   OffloadInputWait,   // releases it
@@ -46,7 +46,7 @@ enum class OpKind : std::uint8_t {
 
   // Messages between pipeline neighbours, on (chunk, microbatch). Start posts the message, Wait
   // completes it. They match by (activation or gradient, global chunk, microbatch), in any order,
-  // or between two stages by their order alone (MessageMatching).
+  // or, between two stages, by their order alone (MessageMatching).
   SendActivationStart,  // reads the chunk's output, which may not be touched until
   SendActivationWait,   // releases it
   RecvActivationStart,  // acquires the chunk's input, activation 0, which may be read after
@@ -56,61 +56,61 @@ enum class OpKind : std::uint8_t {
   RecvGradientStart,  // acquires the gradient of the chunk's output, which may be read after
   RecvGradientWait,
 
-  // Where they match by their order: all that start between the two begin together at the End, so
-  // that none holds up another. Nothing but Starts stands there, and no Start elsewhere.
+  // Exchange of messages that match by order: all Starts between Begin and End begin together at
+  // the End, so that none blocks another. Only Starts stand there, and no Start stands elsewhere.
   ExchangeBegin,
   ExchangeEnd,
 
-  // Gradients and parameters, on (block), where the shape asks for it. Up to ZeRO 1 a block sees
-  // each once, in this order. From ZeRO 2 on its gradient is whole only for a while, once a
-  // micro-batch or more: GradientOpen to ReduceWait; TensorSum then follows the last ReduceWait, as
-  // ReplicaSum does always.
-  GradientOpen,  // ZeRO 2: acquires the whole gradient; `microbatch` is the first to write it
-  ReplicaSum,    // hybrid sharding: sum the shard over the groups of ranks that have the same
-  TensorSum,     // sum what is partial over the tensor axis (norms under sequence parallelism)
-  ReduceStart,   // over the data axis: all-reduce or (ZeRO 1) reduce-scatter
-  ReduceWait,    // ZeRO 2: adds the result to this rank's shard and releases the whole gradient
-  TiedSum,       // sum the tied gradient, reduced (ZeRO 1: the shard), over first and last stage
+  // Gradients and parameters, on (block), if the shape asks for them. Up to ZeRO-1 a block sees
+  // each once, in this order. From ZeRO-2 on its gradient is whole only from GradientOpen to
+  // ReduceWait, once per micro-batch or more; TensorSum then follows the last ReduceWait, as
+  // ReplicaSum always does.
+  GradientOpen,  // ZeRO-2: acquires the whole gradient; `microbatch` is the first to write it
+  ReplicaSum,    // hybrid sharding: sum the shard over the groups of ranks that hold it
+  TensorSum,     // sum partial gradients over the tensor axis (norms under sequence parallelism)
+  ReduceStart,   // over the data axis: all-reduce or (ZeRO-1) reduce-scatter
+  ReduceWait,    // ZeRO-2: adds the result to this rank's shard and releases the whole gradient
+  TiedSum,       // sum the reduced tied gradient (ZeRO-1: its shard) over first and last stage
   GradientNorm,  // on no block: global norm and clip factor, once, when all gradients are final
   Step,          // optimizer on this rank's shard of the block
-  // ZeRO 1: updated parameters over the data axis, after Step, in the block's pieces. ZeRO 3:
-  // acquires the whole parameters, before each instruction that reads them
+  // ZeRO-1: updated parameters over the data axis, after Step, in the block's pieces. ZeRO-3:
+  // acquires the whole parameters, before each instruction that reads them.
   GatherStart,
   GatherWait,
-  Release,  // ZeRO 3: releases the whole parameters, which may not be there when they are stepped
+  Release,  // ZeRO-3: releases the whole parameters, which are absent when they are stepped
 
-  // Optimizer state that is in a store, on (block, part): each part once a step, its Step between.
-  FetchStart,  // acquires a buffer, which has the part's state after
+  // Optimizer state in a store, on (block, part): each part once per step, its Step between.
+  FetchStart,  // acquires a buffer, which holds the part's state after
   FetchWait,
   StoreStart,  // the stepped state goes back to the store,
   StoreWait,   // which releases the buffer
 
-  // ZeRO 3, parameters whose shard is in a store, on (block): it is in memory for GatherStart to
-  // GatherWait, and for the block's Steps, unless they change the store itself.
-  LoadStart,  // acquires a buffer, which has the shard after
+  // ZeRO-3, parameters whose shard is in a store, on (block): the shard is in memory from
+  // GatherStart to GatherWait, and for the block's Steps, unless they change the store itself.
+  LoadStart,  // acquires a buffer, which holds the shard after
   LoadWait,
   Unload,     // releases the buffer of a shard that no Step changed
   SaveStart,  // the stepped shard goes back to the store,
   SaveWait    // which releases the buffer
 };
 inline constexpr int op_kind_count = static_cast<int>(OpKind::SaveWait) + 1;
-/// The layer of an Op on all layers of its chunk, the part of an Op on all parts of its block.
+/// Value of Op::layer for all layers of the chunk, of Op::part for all parts of the block.
 inline constexpr int all = -1;
 
-/// One instruction. Fields that its kind does not use are 0; layer is `all` in the Forward and
-/// Backward of a chunk-level plan, before expand_layers; part is `all` in the Step of a block
-/// that is not cut into parts, and where parameters are gathered in one piece.
+/// One instruction. Unused fields of its kind are 0. `layer` is `all` in the Forward and Backward
+/// of a chunk-level plan, before expand_layers. `part` is `all` in the Step of a block without
+/// parts, and in a gather of one piece.
 struct Op {
   OpKind kind;
   int chunk = 0;  // model chunk of this stage
   int layer = 0;  // layer within the chunk
   int microbatch = 0;
   int block = 0;  // parameter block of this stage
-  int part = 0;   // of the block's optimizer state; piece of what is gathered
+  int part = 0;   // part of the block's optimizer state, or piece of its gathered parameters
   auto operator<=>(const Op&) const = default;
 };
 
-/// Which fields an instruction uses.
+/// Fields that an instruction uses.
 struct OpFields {
   bool chunk = false;
   bool layer = false;
@@ -119,20 +119,20 @@ struct OpFields {
   bool part = false;
 };
 
-/// What an instruction is about.
+/// Subject of an instruction.
 enum class OpGroup : std::uint8_t {
   compute,  // runs a layer, and reads its parameters
-  buffer,   // what a layer keeps or has read is dropped, cut or made whole, or moved
+  buffer,   // drops, shards, gathers or moves saved activations and inputs
   message,  // between pipeline neighbours
   block,    // gradients and parameters, of one block or (the norm) of all
-  store     // what of a block is in a store comes or goes
+  store     // moves a block's state between store and memory
 };
 
-// kind must be one of OpKind's (std::out_of_range otherwise).
+// `kind` must be one of OpKind's (else std::out_of_range).
 OpFields fields_of(OpKind kind);
 OpGroup group_of(OpKind kind);
-/// It sends messages to other ranks, where the grid has others for them. Receives are not counted:
-/// who sends counts.
+/// Whether the instruction sends messages to other ranks, if its group has others. Receives are not
+/// counted: each message counts at its sender.
 bool sends(OpKind kind);
 
 using Plan = std::vector<Op>;
@@ -149,25 +149,25 @@ struct LayerUse {
   bool is(const Op& op) const { return op.chunk == chunk && op.layer == layer; }
 };
 
-/// Where a block's parameters are from step to step in ZeRO 3.
+/// Location of a block's parameters between steps in ZeRO-3.
 enum class Residence : std::uint8_t {
-  whole,            // on every rank, as in ZeRO 2
+  whole,            // whole on every rank, as in ZeRO-2
   sharded,          // a shard in each rank's memory
-  stored,           // a shard in a store, loaded to be gathered and to be stepped
-  stepped_in_store  // a shard in a store, loaded to be gathered
+  stored,           // a shard in a store, loaded for gathers and steps
+  stepped_in_store  // a shard in a store, loaded for gathers
 };
 
-/// A flat block of parameters: one gradient bucket, one collective, one optimizer shard.
+/// Parameters as one flat array: one gradient bucket, one collective, one optimizer shard.
 struct BlockUse {
   std::vector<LayerUse> layers = {};  // each layer once, at least one
-  bool tensor_sum = false;            // parts of its gradient are partial over the tensor axis
+  bool tensor_sum = false;            // some of its gradient is partial over the tensor axis
   bool tied = false;                  // its gradient is summed over first and last stage
   Residence parameters = Residence::sharded;
   std::int64_t elements = 1;
-  int pool = 0;   // of the buffers for gradients, parameters and shards, from 0 (one size a pool)
-  int parts = 0;  // that it is stepped in; 0: as a whole, with its optimizer state in memory
-  int kept_parts = 0;  // the first parts, whose optimizer state is in memory all the time
-  /// Elements of each piece that updated parameters are gathered in (ZeRO 1); 0: they are in one.
+  int pool = 0;   // of its buffers for gradients, parameters and shards, from 0; one size per pool
+  int parts = 0;  // parts it is stepped in; 0: stepped whole, optimizer state in memory
+  int kept_parts = 0;  // first parts, whose optimizer state stays in memory
+  /// Elements per piece in which updated parameters are gathered (ZeRO-1); 0: one piece.
   std::int64_t gather_piece = 0;
   int gathers() const {
     return gather_piece == 0 ? 1 : static_cast<int>((elements + gather_piece - 1) / gather_piece);
@@ -176,97 +176,96 @@ struct BlockUse {
   auto operator<=>(const BlockUse&) const = default;
 };
 
-/// What of a block's state is cut over the data axis (Rajbhandari et al. 2020).
+/// State that is sharded over the data axis (Rajbhandari et al. 2020).
 enum class ZeroStage : std::uint8_t { none, optimizer, gradients, parameters };
 
-/// How messages between stages find their other end, which decides where they may stand.
+/// Rule by which a message finds its other end; it decides where messages may stand in a plan.
 enum class MessageMatching : std::uint8_t {
-  by_tag,   // in any order: one that waits for its other end holds up nothing (MPI)
-  by_order  // of the program: one that waits may hold up all that comes behind it (NCCL)
+  by_tag,   // any order: a waiting message blocks nothing (MPI)
+  by_order  // program order: a waiting message may block everything after it (NCCL)
 };
 
-/// What a schedule needs to know of the model and the grid.
+/// Shape of model and grid, as far as a plan depends on it.
 struct PlanShape {
   int stages = 1;
-  int chunks = 1;  // model chunks a stage (interleaved schedules)
+  int chunks = 1;  // model chunks per stage (interleaved schedules)
   int microbatches = 1;
   MessageMatching matching = MessageMatching::by_tag;
-  /// Layers of each chunk, at least 1: layers[stage][chunk]. Global chunk g lives on stage g %
-  /// stages as chunk g / stages.
+  /// layers[stage][chunk]: layers of each chunk, at least 1. Global chunk g is chunk g / stages of
+  /// stage g % stages.
   std::vector<std::vector<int>> layers = {};
   /// Parameter blocks of each stage; empty: none. With stages > 1 either no block is tied, or
-  /// exactly one on the first and one on the last stage; on one stage a tied tensor is one block
+  /// exactly one on the first and one on the last stage. On one stage a tied tensor is one block
   /// that two layers write.
   std::vector<std::vector<BlockUse>> blocks = {};
-  /// Layers whose frame is recomputed: recompute[stage][chunk][layer]; empty: none.
+  /// recompute[stage][chunk][layer]: whether the layer's frame is recomputed; empty: none.
   std::vector<std::vector<std::vector<bool>>> recompute = {};
-  /// Between their Forward and their Recompute, recomputed layers keep a part of their input.
+  /// Recomputed layers keep only a part of their input between Forward and Recompute.
   bool partition_inputs = false;
-  /// And keep it, or the part, on the host.
+  /// Recomputed layers keep that input, or its part, in host memory.
   bool offload_inputs = false;
-  /// Memory pool that each layer's frame comes from (layers with frames of equal size share one):
-  /// frame_pool[stage][chunk][layer], counted from 0; empty: one pool for all.
+  /// frame_pool[stage][chunk][layer]: memory pool of the layer's frame, from 0; layers with frames
+  /// of equal size share one. Empty: one pool for all.
   std::vector<std::vector<std::vector<int>>> frame_pool = {};
-  bool data_parallel = false;  // state is cut, and gradients are reduced, over data ranks
+  bool data_parallel = false;  // state is sharded and gradients are reduced over data ranks
   ZeroStage zero = ZeroStage::none;
-  bool replicas = false;  // the shards of one group of data ranks are held by others too
-  /// Elements whose reduction may be under way while compute goes on (one block is allowed always):
-  /// what bounds MPI's own memory for it. 0: none.
+  bool replicas = false;  // hybrid sharding: other groups of data ranks hold the same shards
+  /// Most elements being reduced during compute (one block always may be), which bounds MPI's own
+  /// memory for it. 0: none.
   std::int64_t reduce_ahead = std::numeric_limits<std::int64_t>::max();
-  /// ZeRO 3: elements gathered ahead of their use (one block is allowed always); 0: none. And the
-  /// most that is gathered at once, which stops the gathering ahead.
+  /// ZeRO-3: most elements gathered ahead of their use (one block always may be; 0: none), and most
+  /// gathered at once, above which nothing is gathered ahead.
   std::int64_t gather_ahead = 0;
   std::int64_t gathered_limit = std::numeric_limits<std::int64_t>::max();
-  /// ZeRO 1: elements of updated parameters whose gathering may be under way (one piece may
-  /// always).
+  /// ZeRO-1: most elements of updated parameters being gathered (one piece always may be).
   std::int64_t update_ahead = std::numeric_limits<std::int64_t>::max();
 
-  /// Optimizer state in a store: parts in memory at once, at least 1; fetching the next while one
-  /// is stepped; storing the last meanwhile.
+  /// Optimizer state in a store: most parts in memory at once (at least 1), whether the next part
+  /// is fetched and the last one stored while one is stepped.
   int state_buffers = 1;
   bool fetch_ahead = false;
   bool store_behind = false;
-  /// Shards in a store: those in memory at once, which stops the loading ahead; 0: none is loaded
-  /// ahead. And their elements (one is allowed always).
+  /// Shards in a store: most in memory at once, above which none is loaded ahead (0: never), and
+  /// most elements of them (one shard always may be).
   int shard_buffers = 0;
   std::int64_t shard_limit = std::numeric_limits<std::int64_t>::max();
-  bool save_behind = true;  // saving a stepped shard meanwhile
+  bool save_behind = true;  // save a stepped shard during the next steps
 
   bool shards_optimizer() const { return data_parallel && zero >= ZeroStage::optimizer; }
   bool shards_gradients() const { return data_parallel && zero >= ZeroStage::gradients; }
-  /// The block's parameters are whole only between GatherWait and Release: on one data rank too,
-  /// where they are gathered from a store.
+  /// Whether the block's parameters are whole only between GatherWait and Release. True on one data
+  /// rank too, if they are gathered from a store.
   bool shards_parameters(const BlockUse& block) const {
     return zero == ZeroStage::parameters && block.parameters != Residence::whole;
   }
 
   bool recomputes(int stage, int chunk, int layer) const;
-  /// Its input is kept for its recomputation: not that of the model's first layer, which reads
-  /// tokens.
+  /// Whether the layer's input is kept for its recomputation. False for the model's first layer,
+  /// which reads tokens.
   bool keeps_input(int stage, int chunk, int layer) const;
   bool partitions(int stage, int chunk, int layer) const;
   bool offloads(int stage, int chunk, int layer) const;
   int pool(int stage, int chunk, int layer) const;
 };
 
-/// std::invalid_argument where the parts of the shape do not fit each other.
+/// Throws std::invalid_argument if the fields of the shape contradict each other.
 void check_shape(const PlanShape& shape);
 
-/// The most that is in use at once on a stage.
+/// Most objects in use at once on a stage.
 struct Peaks {
-  int boundaries = 0;          // activations and gradients together
+  int boundaries = 0;          // activations plus gradients
   std::vector<int> frames;     // by pool
-  std::vector<int> gradients;  // whole gradients of blocks (ZeRO 2), by pool
-  std::vector<int> gathered;   // whole parameters of blocks (ZeRO 3), by pool
-  int states = 0;              // parts of optimizer state that came from a store
-  std::vector<int> shards;     // of parameters, that came from a store, by pool of their blocks
-  int parts = 0;               // of partitioned inputs
-  int inputs = 0;              // on the host
+  std::vector<int> gradients;  // whole gradients of blocks (ZeRO-2), by pool
+  std::vector<int> gathered;   // whole parameters of blocks (ZeRO-3), by pool
+  int states = 0;              // parts of optimizer state loaded from a store
+  std::vector<int> shards;     // parameter shards loaded from a store, by pool of their blocks
+  int parts = 0;               // parts of partitioned inputs
+  int inputs = 0;              // inputs in host memory
 };
 
 /// One instruction: "F c0 l3 m2", "send act c0 m1 start", "reduce b4 wait", "step b3 p1".
 std::string text_of(const Op& op);
-/// A plan as text, one line an instruction with its position, counted from 0.
+/// A plan as text, one line per instruction with its position, from 0.
 std::string text_of(const Plan& plan);
 
 }  // namespace triax

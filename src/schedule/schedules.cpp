@@ -22,7 +22,7 @@ Plans gpipe(const PlanShape& shape) {
   return Plans(shape.stages, plan);
 }
 
-// `warmup` forwards, then forward and backward in turn, then the backwards that are left. unit(k,
+// `warmup` forwards, then forward and backward alternately, then the remaining backwards. unit(k,
 // kind) is the k-th forward or backward.
 template <class Unit>
 Plan one_by_one(int warmup, int units, const Unit& unit) {
@@ -47,8 +47,8 @@ Plans one_forward_one_backward(const PlanShape& shape) {
 }
 
 // Each chunk takes `stages` micro-batches in a row, then the next chunk takes the same ones: units
-// count (group of micro-batches, chunk, micro-batch of the group). Backward goes through the chunks
-// in reverse.
+// count (group of micro-batches, chunk, micro-batch of the group). Backward visits the chunks in
+// reverse.
 Plans interleaved(const PlanShape& shape) {
   const int group = shape.stages;
   const int units = shape.microbatches * shape.chunks;
@@ -122,8 +122,9 @@ Plans make_schedule(const std::string& name, const PlanShape& shape) {
 
 Plans forward_only(const PlanShape& shape) {
   check_shape(shape);
-  Plan plan;  // groups of micro-batches through all chunks: what waits between chunks does not grow
-              // with their number
+  // Groups of micro-batches pass through all chunks, so that the activations that wait between
+  // chunks do not grow with the number of micro-batches.
+  Plan plan;
   for (int begin = 0; begin < shape.microbatches; begin += shape.stages)
     for (int c = 0; c < shape.chunks; ++c)
       for (int m = begin; m < std::min(begin + shape.stages, shape.microbatches); ++m)

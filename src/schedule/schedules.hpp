@@ -7,11 +7,11 @@
 
 namespace triax {
 
-/// A row of the table of schedules a job file may name.
+/// A row of the table of schedules that a job file may name.
 struct ScheduleRow {
   std::string name;
   Plans (*make)(const PlanShape&);  // call make_schedule, which checks the two needs below
-  bool several_chunks;              // may have more than one chunk a stage
+  bool several_chunks;              // more than one chunk per stage is allowed
   bool microbatches_fill_stages;    // microbatches must be a multiple of stages
 };
 
@@ -31,7 +31,7 @@ const ScheduleRow& schedule(const std::string& name);
 /// shape does not meet the schedule's needs; the text says which number must change to what.
 Plans make_schedule(const std::string& name, const PlanShape& shape);
 
-/// Forwards alone, for evaluation; any shape.
+/// Forward-only plans, for evaluation; any shape.
 Plans forward_only(const PlanShape& shape);
 
 }  // namespace triax

@@ -1,6 +1,5 @@
 #pragma once
-// Where the chunks and layers of one pipeline stage stand in the model, and how its buffers are
-// numbered.
+// Positions of a stage's chunks and layers in the model, and the numbering of its buffers.
 #include <vector>
 
 #include "src/schedule/plan.hpp"
@@ -14,26 +13,27 @@ class StageLayout {
 
   int chunks() const { return static_cast<int>(layers_.size()); }
   int layers(int chunk) const { return layers_[chunk]; }
-  /// All layers of the stage.
+  /// Number of layers of the stage.
   int layers() const { return all_layers_; }
   /// Number of a layer among all layers of the stage, in [0, layers()).
   int layer_index(int chunk, int layer) const { return first_layer_[chunk] + layer; }
 
-  /// Number of the activation that is the input of `layer`, or the output of `layer - 1`; layer in
-  /// [0, layers(chunk)], the result in [0, boundaries()). The gradient there has the same number.
-  /// With one stage the output of a chunk is the input of the next: they have one number.
+  /// Number of the activation between `layer - 1` and `layer`; layer in [0, layers(chunk)], the
+  /// result in [0, boundaries()). The gradient there has the same number. With one stage a chunk's
+  /// output is the next chunk's input, under one number.
   int boundary(int chunk, int layer) const { return first_boundary_[chunk] + layer; }
   int boundaries() const { return all_boundaries_; }
 
   /// Position of the chunk in the model.
   int global_chunk(int chunk) const { return chunk * stages_ + stage_; }
-  /// False for the model's first layer, which reads tokens.
+  /// Whether the layer has an input activation: not the model's first layer, which reads tokens.
   bool has_input(int chunk, int layer) const { return layer > 0 || global_chunk(chunk) > 0; }
-  /// False for the model's last layer, which ends in the loss.
+  /// Whether the layer has an output activation: not the model's last layer, which ends in the
+  /// loss.
   bool has_output(int chunk, int layer) const;
-  /// The chunk's input comes, and the input's gradient goes, by a message.
+  /// Whether a message brings the chunk's input and returns the input's gradient.
   bool has_message_before(int chunk) const { return stages_ > 1 && global_chunk(chunk) > 0; }
-  /// The chunk's output goes, and the output's gradient comes, by a message.
+  /// Whether a message takes the chunk's output and brings the output's gradient.
   bool has_message_after(int chunk) const { return stages_ > 1 && global_chunk(chunk) < last_; }
 
  private:

@@ -1,18 +1,17 @@
-// Where messages stand that match by their order (NCCL). Every compute instruction has a slot of
-// time (Timetable). A message has the slot of the instruction that makes what is sent as its time,
-// at both ends: an exchange of time t has all messages of the stage that are made in slot t, here
-// or elsewhere, and stands behind the stage's last instruction of slot t or before. So the sender
-// has it right behind what makes it, and the receiver before what reads it, which is in slot t + 1
-// or later.
+// Positions of messages that match by order (NCCL). Every compute instruction has a time slot
+// (Timetable). The time of a message is, at both ends, the slot of the instruction that makes its
+// data. The exchange of time t holds all messages of the stage with time t, and follows the stage's
+// last instruction of slot t or before. So the sender exchanges right after the instruction that
+// makes the data, and the receiver before the one that reads it, which has slot t + 1 or later.
 //
-// Proof: order the exchanges of all stages by time. Both ends of a message are in exchanges of one
-// time, and each stage has one of a time at most, in order. The exchange of time t waits for those
-// of its neighbours, and these for instructions of slots up to t and exchanges before t: no circle,
-// even if a stage does one thing after another, an exchange as a whole among them, and what the
-// ranks of a stage do together in between, in the order of their one plan.
+// Proof: order the exchanges of all stages by time. Both ends of a message are in exchanges of the
+// same time, and each stage has at most one exchange per time, in order. The exchange of time t
+// waits for those of its neighbours, and these for instructions of slots up to t and exchanges
+// before t. So no cycle exists, even if a stage does one thing at a time, where an exchange and a
+// collective within the stage (in the order of its one plan) each count as one thing.
 //
-// A stage makes one message a slot at most: no two of an exchange go from one stage to the same
-// other, and their order within it does not matter.
+// A stage makes at most one message per slot. So no two messages of an exchange go from one stage
+// to the same other stage, and their order within it does not matter.
 #include <map>
 #include <utility>
 
@@ -22,7 +21,7 @@
 namespace triax {
 namespace {
 
-// The messages of a stage by time.
+// Message starts of a stage by time.
 using Exchanges = std::map<int, Plan>;
 
 std::vector<Exchanges> exchanges_of(const Plans& plans, const PlanShape& shape,
@@ -39,7 +38,7 @@ std::vector<Exchanges> exchanges_of(const Plans& plans, const PlanShape& shape,
   return all;
 }
 
-// One stage's plan with its messages.
+// Writes one stage's plan with its messages.
 class ExchangeWriter {
  public:
   ExchangeWriter(const PlanShape& shape, int stage, const Timetable& timetable, Exchanges exchanges)
@@ -60,8 +59,8 @@ class ExchangeWriter {
   }
 
  private:
-  // Those up to there, between two compute instructions; what was sent before the first of the two
-  // has had its time beside it.
+  // Writes the exchanges before `end`, between two compute instructions. Earlier sends end first:
+  // they had the first of the two instructions to overlap with.
   void exchange(Exchanges::iterator end) {
     if (end != exchanges_.begin()) wait_sends();
     for (auto next = exchanges_.begin(); next != end; next = exchanges_.erase(next)) {
@@ -92,8 +91,8 @@ class ExchangeWriter {
   int stage_;
   StageLayout layout_;
   const Timetable& timetable_;
-  Exchanges exchanges_;  // to come
-  Plan sent_;            // the waits for what is on its way
+  Exchanges exchanges_;  // not yet written
+  Plan sent_;            // waits for sends in flight
   Plan plan_;
 };
 

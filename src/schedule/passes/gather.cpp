@@ -1,6 +1,6 @@
-// ZeRO 3: parameters are whole only while they are read. The instructions that read them, in order,
-// are known: each block is gathered ahead of the first of a run of readers, so that the gathering
-// overlaps the compute before it, and released behind the last.
+// ZeRO-3: parameters are whole only while they are read. The instructions that read them are known
+// in order: a block is gathered before its first reader, so that the gather overlaps the compute
+// ahead of it, and released after the last of consecutive readers.
 #include <algorithm>
 #include <deque>
 
@@ -56,8 +56,8 @@ class GatherWriter {
                                           block) != readers_.front().end();
   }
 
-  // The blocks that are read soonest, as far as the limits allow, and no farther than the first
-  // that is there already and would be gathered again only after its release.
+  // Gathers the blocks that are read soonest, within the limits. Stops at a present block that is
+  // released before its next read: it can only be gathered again after that.
   void gather_ahead() {
     if (shape_.gather_ahead == 0) return;
     std::int64_t ahead = 0;
@@ -95,8 +95,8 @@ class GatherWriter {
   const PlanShape& shape_;
   std::vector<BlockUse> blocks_;
   std::vector<State> state_;
-  std::deque<std::vector<int>> readers_;  // blocks that the readers to come read
-  std::int64_t gathered_ = 0;             // elements
+  std::deque<std::vector<int>> readers_;  // blocks of each reader to come
+  std::int64_t gathered_ = 0;             // elements gathered or on their way
   Plan plan_;
 };
 

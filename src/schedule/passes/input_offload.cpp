@@ -1,6 +1,6 @@
-// Inputs of recomputed layers on the host, where the layers are a device's (DeepSpeed's
-// cpu_checkpointing). Each leaves beside the compute that follows its forward pass, and comes back
-// beside the compute before its recomputation. Where there is nothing between the two it stays.
+// Inputs of recomputed layers in host memory, for layers on a device (DeepSpeed's
+// cpu_checkpointing). An input leaves during the compute that follows its forward pass, and returns
+// during the compute before its recomputation. It stays if no compute lies between the two.
 #include <algorithm>
 #include <vector>
 
@@ -32,8 +32,8 @@ class InputOffloadWriter {
  private:
   bool partitions(const Op& op) const { return shape_.partitions(stage_, op.chunk, op.layer); }
 
-  // The last instruction on an input, or the part that is kept of it, before its layer is
-  // recomputed.
+  // Whether `op` is the last instruction on an input, or on the part kept of it, before its layer
+  // is recomputed.
   bool keeps_input(const Op& op) const {
     const bool kept = op.kind == OpKind::DropFrame || op.kind == OpKind::PartitionInput;
     return kept && shape_.offloads(stage_, op.chunk, op.layer) &&
@@ -46,7 +46,7 @@ class InputOffloadWriter {
     const auto needed = std::find(plan_.begin() + kept, plan_.end(), op) - plan_.begin();
     const auto next = std::upper_bound(computes_.begin(), computes_.end(), kept);
     const auto last = std::lower_bound(computes_.begin(), computes_.end(), needed) - 1;
-    constexpr int between = 1;  // at the least
+    constexpr int between = 1;  // fewest compute instructions between
     if (last - next <= between) return;
     const auto write = [&](std::vector<Op>& to, OpKind kind) {
       op.kind = kind;
@@ -61,8 +61,8 @@ class InputOffloadWriter {
   const PlanShape& shape_;
   int stage_;
   const Plan& plan_;
-  std::vector<int> computes_;         // where they stand
-  std::vector<Plan> before_, after_;  // by instruction: what is written there
+  std::vector<int> computes_;         // positions of the compute instructions
+  std::vector<Plan> before_, after_;  // by instruction: what is written before and after it
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// ZeRO 3 with the shards of parameters in a store (ZeRO-Infinity, Rajbhandari et al. 2021). The
-// instructions that use a shard, in order, are known: GatherStart to GatherWait reads it, the
-// block's Steps change it. It is loaded ahead of a use and given up behind it.
+// ZeRO-3 with the parameter shards in a store (ZeRO-Infinity, Rajbhandari et al. 2021). The
+// instructions that use a shard are known in order: GatherStart to GatherWait reads it, the block's
+// Steps change it. It is loaded ahead of a use and unloaded, or saved, after it.
 #include <deque>
 
 #include "src/schedule/passes/ops.hpp"
@@ -65,8 +65,8 @@ class LoadWriter {
     load_ahead();
   }
 
-  // The shards that are used soonest, as far as the limits allow, and no farther than the first
-  // that is in use and comes again only when it was given up.
+  // Loads the shards that are used soonest, within the limits. Stops at a shard in use: it can only
+  // be loaded again after that use.
   void load_ahead() {
     for (const int block : uses_) {
       if (state_[block] == State::present) return;
@@ -102,10 +102,10 @@ class LoadWriter {
   const PlanShape& shape_;
   std::vector<BlockUse> blocks_;
   std::vector<State> state_;
-  std::deque<int> uses_;       // blocks whose use is to come
-  std::vector<int> saving_;    // no more than one
-  int in_use_ = 0;             // buffers
-  std::int64_t elements_ = 0;  // of the blocks in them
+  std::deque<int> uses_;       // blocks of the uses to come
+  std::vector<int> saving_;    // at most one
+  int in_use_ = 0;             // buffers in use
+  std::int64_t elements_ = 0;  // elements of the blocks in them
   Plan plan_;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// The message instructions that a chunk's compute asks for: those of its input where it receives
-// one, those of its output where it sends one.
+// Message instructions of a chunk's compute: its input's if it receives one, its output's if it
+// sends one.
 #include "src/schedule/stage_layout.hpp"
 
 namespace triax {

@@ -1,6 +1,6 @@
 // Optimizer state in a store (ZeRO-Infinity, Rajbhandari et al. 2021): a part of it is fetched into
-// a buffer, stepped and stored. The parts of all blocks are one queue: the next is fetched while
-// one is stepped, and the last stored meanwhile, as far as there are buffers.
+// a buffer, stepped and stored. The parts of all blocks form one queue: the next is fetched while
+// one is stepped and the last is stored, if there are buffers.
 #include <deque>
 
 #include "src/schedule/passes/passes.hpp"
@@ -20,7 +20,7 @@ class OffloadWriter {
         for (int p = blocks_[op.block].kept_parts; p < blocks_[op.block].parts; ++p)
           to_fetch_.push_back({.kind = OpKind::Step, .block = op.block, .part = p});
     for (const Op& op : plan) {
-      // The first part comes while the ranks agree on the norm.
+      // The fetch of the first part overlaps the norm's collective.
       if (op.kind == OpKind::GradientNorm) fetch_ahead();
       if (op.kind != OpKind::Step || blocks_[op.block].parts == 0) {
         plan_.push_back(op);
@@ -47,7 +47,7 @@ class OffloadWriter {
     if (!shape_.store_behind) wait_store();
   }
 
-  // `part` is stepped, and has its buffer, until its store is waited for.
+  // A stepped part holds its buffer until its store is waited for.
   void fetch_ahead() {
     if (!shape_.fetch_ahead || to_fetch_.empty()) return;
     if (in_use_ < shape_.state_buffers || !storing_.empty()) fetch();
@@ -76,7 +76,7 @@ class OffloadWriter {
   std::deque<Op> to_fetch_;  // parts in the order of their Steps
   std::deque<Op> fetched_;   // started, not yet waited for
   std::deque<Op> storing_;
-  int in_use_ = 0;  // buffers
+  int in_use_ = 0;  // buffers in use
   Plan plan_;
 };
 

@@ -1,15 +1,15 @@
 #pragma once
-// What the passes write most.
+// Instructions that several passes write.
 #include "src/schedule/plan.hpp"
 
 namespace triax {
 
-/// An instruction on a block.
+/// Instruction on a whole block.
 constexpr Op on_block(OpKind kind, int block) {
   return {.kind = kind, .block = block};
 }
 
-/// GatherStart or GatherWait of a block, or of one piece of it.
+/// GatherStart or GatherWait of a block, or of one of its pieces.
 constexpr Op gather_of(OpKind kind, int block, int piece = all) {
   return {.kind = kind, .block = block, .part = piece};
 }

@@ -1,17 +1,17 @@
-// Where messages stand that match by tags. Every compute instruction has a slot of time
-// (Timetable). Within slot t of a stage stand, in this order:
+// Positions of messages that match by tag (MPI). Every compute instruction has a time slot
+// (Timetable). The order within slot t of a stage is:
 //   1. RecvStart for the next instruction      2. RecvWait for this one      3. the instruction
 //   4. SendWait for earlier outputs            5. SendStart for this one's output
-// A SendWait is put into the first slot with a send of its direction (or after the last slot) that
-// is not before the slot of its RecvStart. So each event has a time (slot, 1..5) that grows along
+// A SendWait goes into the first slot with a send of its direction (or after the last slot) that is
+// not before the slot of its RecvStart. So each event has a time (slot, 1..5) that grows along
 // every stage, from a SendStart (slot t, 5) to its RecvWait (slot t + 1 or later), and from a
-// RecvStart (slot t, 1) to its SendWait (slot t or later, 4): no circle of waiting exists, even if
-// no message is buffered anywhere.
+// RecvStart (slot t, 1) to its SendWait (slot t or later, 4): no cycle of waits exists, even if no
+// message is buffered anywhere.
 //
-// In 1f1b, and in gpipe with one chunk, this always is the next slot with a send. In interleaved a
-// few waits come later, where the peer would not have posted yet and the stage would only stall. In
-// gpipe with several chunks they must: the last stage's outputs wait until the first has finished
-// its chunk, and stages that wait for them before they go on wait in a circle.
+// In 1f1b, and in gpipe with one chunk, this is always the next slot with a send. In interleaved a
+// few waits come later, because the peer would not have posted yet and the stage would stall. In
+// gpipe with several chunks they must come later: the last stage's outputs wait until the first
+// stage has finished its chunk, so stages that waited for them first would deadlock.
 #include <deque>
 #include <utility>
 
@@ -21,7 +21,7 @@
 namespace triax {
 namespace {
 
-// One stage's plan with its messages.
+// Writes one stage's plan with its messages.
 class MessageWriter {
  public:
   MessageWriter(const PlanShape& shape, int stage, const Timetable& timetable)
@@ -60,7 +60,7 @@ class MessageWriter {
   int stage_;
   StageLayout layout_;
   const Timetable& timetable_;
-  std::deque<Op> sent_activations_;  // instructions whose output is on its way
+  std::deque<Op> sent_activations_;  // instructions whose output is in flight
   std::deque<Op> sent_gradients_;
   Plan plan_;
 };

@@ -1,8 +1,9 @@
-// Up to ZeRO 1 a block's gradient is whole all step long and reduced once, after the last backward
-// that writes it. From ZeRO 2 on it is whole in a window: opened by the first instruction of a
-// micro-batch that writes it, and reduced into the shard as soon as every micro-batch that has
-// begun to write is through. With the usual order of backwards that is a window a micro-batch.
-// The oldest reductions are waited for where more would be under way than the shape allows.
+// Up to ZeRO-1 a block's gradient is whole for the whole step and reduced once, after the last
+// backward that writes it. From ZeRO-2 on it is whole within a window: opened by the first
+// instruction of a micro-batch that writes it, and reduced into the shard once every micro-batch
+// that has begun to write is done. With the usual order of backwards that is one window per
+// micro-batch. The oldest reductions are waited for when more would be in flight than the shape
+// allows.
 #include <deque>
 #include <set>
 
@@ -44,12 +45,12 @@ class ReductionWriter {
  private:
   struct State {
     std::vector<int> writes_left;  // by micro-batch
-    int microbatches_left;         // that have backwards to come
-    std::set<int> under_way = {};  // micro-batches that have written, and will again
+    int microbatches_left;         // micro-batches with backwards to come
+    std::set<int> under_way = {};  // micro-batches that have written and will write again
     bool open = false;
   };
 
-  // What another stage waits for goes before what only this one waits for.
+  // An instruction that another stage waits for goes before one that only this stage waits for.
   static bool leads_to_send(const Plan& plan, std::size_t i) {
     while (i < plan.size() &&
            (plan[i].kind == OpKind::SendGradientWait || plan[i].kind == OpKind::SendActivationWait))
@@ -112,7 +113,7 @@ class ReductionWriter {
     return false;
   }
 
-  // The reductions end in the order of their start.
+  // Reductions end in the order in which they started.
   void wait() {
     plan_.push_back(on_block(OpKind::ReduceWait, reducing_.front()));
     in_flight_ -= blocks_[reducing_.front()].elements;
@@ -122,10 +123,10 @@ class ReductionWriter {
   const PlanShape& shape_;
   std::vector<BlockUse> blocks_;
   std::vector<State> state_;
-  bool in_exchange_ = false;    // where nothing else may stand
+  bool in_exchange_ = false;    // nothing else may stand there
   std::vector<int> due_;        // blocks whose gradient can be reduced
   std::deque<int> reducing_;    // started, not yet waited for
-  std::int64_t in_flight_ = 0;  // elements of those
+  std::int64_t in_flight_ = 0;  // elements being reduced
   Plan plan_;
 };
 

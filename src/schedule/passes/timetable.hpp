@@ -1,5 +1,5 @@
 #pragma once
-// When compute runs: every instruction takes one slot of time, and starts as early as its input and
+// Simulated time of compute: every instruction takes one slot, and starts as soon as its input and
 // its predecessor on the stage allow.
 #include <optional>
 #include <vector>
@@ -11,12 +11,12 @@ namespace triax {
 /// The slots of the chunk instructions of all stages.
 class Timetable {
  public:
-  /// std::logic_error where a chunk needs what no other makes.
+  /// Throws std::logic_error if a chunk needs an input that no chunk makes.
   Timetable(const Plans& plans, const PlanShape& shape);
 
   int slot(int stage, const Op& op) const { return entries_[index(op, global(stage, op))].slot; }
-  /// Slot in which the stage that takes the instruction's output posts the receive, where messages
-  /// match by tags.
+  /// Slot in which the stage that reads the instruction's output posts the receive (matching by
+  /// tag).
   int receive_slot(int stage, const Op& op) const {
     return entries_[index(op, global(stage, op) + direction(op))].receive_slot;
   }
@@ -25,8 +25,8 @@ class Timetable {
     int stage;
     Op op;
   };
-  /// The instruction that reads the output of this one, or the gradient that it makes, in another
-  /// chunk; none: it is the last of its direction.
+  /// The instruction in the next chunk that reads this one's output, or the gradient it makes; none
+  /// for the last chunk of the direction.
   std::optional<User> user(int stage, const Op& op) const;
 
  private:
@@ -40,7 +40,7 @@ class Timetable {
   int index(const Op& op, int global_chunk) const {
     return ((is_forward(op) ? 0 : last_ + 1) + global_chunk) * microbatches_ + op.microbatch;
   }
-  // False where the input is not made yet.
+  // Enters an instruction; false if its input does not have a slot yet.
   bool enter(const Plan& plan, std::size_t position, int stage);
 
   int stages_;

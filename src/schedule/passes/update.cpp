@@ -1,6 +1,6 @@
-// After all compute: the norm, then each block is stepped; up to ZeRO 2 every rank gathers what the
-// others have stepped, piece by piece, while the next block is stepped. The oldest pieces are
-// waited for where more would be under way than the shape allows.
+// The end of the step: the norm, then the step of each block. Up to ZeRO-2 every rank gathers what
+// the others have stepped, piece by piece, while the next block is stepped. The oldest pieces are
+// waited for when more would be in flight than the shape allows.
 #include <deque>
 
 #include "src/schedule/passes/ops.hpp"
@@ -17,7 +17,7 @@ class UpdateWriter {
   }
 
   Plan write() {
-    // The tied sum comes last: it waits for another stage, and the reductions need not.
+    // The tied sum comes after all reductions: it waits for another stage, and they do not.
     for (int b = 0; b < std::ssize(blocks_); ++b)
       if (blocks_[b].tied) plan_.push_back(on_block(OpKind::TiedSum, b));
     plan_.push_back({.kind = OpKind::GradientNorm});
@@ -41,7 +41,7 @@ class UpdateWriter {
     }
   }
 
-  // The last piece may be shorter: it is counted as the others.
+  // The last piece may be shorter, and counts as a full one.
   std::int64_t elements(const Op& op) const {
     const BlockUse& block = blocks_[op.block];
     return op.part == all ? block.elements : block.gather_piece;
@@ -57,7 +57,7 @@ class UpdateWriter {
   const PlanShape& shape_;
   std::vector<BlockUse> blocks_;
   std::deque<Op> gathering_;    // started, not yet waited for
-  std::int64_t in_flight_ = 0;  // elements of those
+  std::int64_t in_flight_ = 0;  // elements being gathered
   Plan plan_;
 };
 

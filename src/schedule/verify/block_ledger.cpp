@@ -96,8 +96,8 @@ void BlockLedger::write(const Op& op) {
   }
 }
 
-// Within a window, or the step where there are none, each layer's part of the gradient is written
-// first by the first micro-batch, and added to by the others.
+// Within a window, or the step if there are none, the first micro-batch writes each layer's
+// gradient before any other adds to it.
 void BlockLedger::write(Block& block, std::size_t use, const Op& op) {
   require(block.written[use] || op.microbatch == block.first,
           "the gradient was opened for micro-batch " + std::to_string(block.first) +
@@ -180,7 +180,7 @@ void BlockLedger::gather(int index, OpKind kind) {
   }
 }
 
-// The pieces of a block may come in any order; the block is gathered when all are.
+// The pieces of a block may come in any order; the block is gathered when all have come.
 void BlockLedger::gather_piece(const Op& op) {
   Block& block = blocks_[op.block];
   const bool start = op.kind == OpKind::GatherStart;
@@ -194,7 +194,7 @@ void BlockLedger::gather_piece(const Op& op) {
   if (block.absent_pieces == 0 && (start || block.gathering_pieces == 0)) ++block.done;
 }
 
-// The parts of a block may be stepped in any order; the block is when all are.
+// The parts of a block may be stepped in any order; the block is stepped when all are.
 void BlockLedger::step(const Op& op) {
   Block& block = blocks_[op.block];
   require(!block.sharded || block.parameters == Parameters::absent,

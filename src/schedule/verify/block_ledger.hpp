@@ -1,5 +1,5 @@
 #pragma once
-// Follows the parameters and gradients of one stage's blocks through a plan.
+// State of the parameters and gradients of one stage's blocks, followed through a plan.
 #include <string>
 #include <vector>
 
@@ -15,21 +15,21 @@ class BlockLedger {
   BlockLedger(const PlanShape& shape, int stage);
 
   int size() const { return static_cast<int>(blocks_.size()); }
-  /// The block's parameters are whole between GatherWait and Release only.
+  /// Whether the block's parameters are whole only between GatherWait and Release.
   bool gathers(int block) const { return blocks_[block].sharded; }
-  /// The part of an instruction on parts is one that its block has.
+  /// Whether the block has the instruction's part.
   bool has_part(const Op& op) const;
 
-  // All of these throw std::logic_error where the instruction may not stand here.
-  /// A Forward, Recompute or Backward reads the parameters of its layer.
+  // All of these throw std::logic_error if the instruction may not stand here.
+  /// A Forward, Recompute or Backward that reads the parameters of its layer.
   void read(const Op& op) const;
-  /// A Forward or Backward of a training plan writes gradients.
+  /// A Forward or Backward of a training plan, which writes gradients.
   void write(const Op& op);
   /// An instruction on a block, or GradientNorm.
   void execute(const Op& op);
-  /// Training: every block and the norm are done.
+  /// Training: requires that every block and the norm are done.
   void check_done() const;
-  /// Nothing that is in memory for a while only is left there.
+  /// Requires that no temporary buffer is left in memory.
   void check_released() const;
 
   const std::vector<int>& gradient_peaks() const { return whole_gradients_.peaks(); }
@@ -42,19 +42,19 @@ class BlockLedger {
 
   struct Block {
     BlockUse use;
-    bool sharded = false;        // the parameters are whole between GatherWait and Release only
-    std::vector<OpKind> life;    // the instructions it must see after its last write, in order
-    std::size_t done = 0;        // how many it has seen
-    int writes_left = 0;         // backwards that have yet to add to its gradient
-    std::vector<int> backwards;  // by micro-batch: those that have yet to come
+    bool sharded = false;        // parameters are whole only between GatherWait and Release
+    std::vector<OpKind> life;    // instructions it must see after its last write, in order
+    std::size_t done = 0;        // how many of `life` it has seen
+    int writes_left = 0;         // backwards still to add to its gradient
+    std::vector<int> backwards;  // backwards still to come, by micro-batch
     Parameters parameters = Parameters::whole;
-    std::vector<Parameters> pieces;  // of updated parameters (ZeRO 1)
+    std::vector<Parameters> pieces;  // of updated parameters (ZeRO-1)
     int absent_pieces = 0, gathering_pieces = 0;
-    // Of the window in which the gradient is whole (ZeRO 2); below that, of the step.
+    // State of the window in which the gradient is whole (ZeRO-2); below that, of the step.
     Gradient gradient = Gradient::shard;
-    int first = 0;              // the micro-batch that writes first
+    int first = 0;              // micro-batch that writes first
     std::vector<bool> written;  // by layer use
-    int under_way = 0;          // micro-batches that have written, and will again
+    int under_way = 0;          // micro-batches that have written and will write again
     std::vector<bool> begun;    // by micro-batch
   };
 
@@ -68,7 +68,7 @@ class BlockLedger {
   void advance(int index, OpKind kind);
   void check_next(int index, OpKind kind) const;
 
-  bool windows_;  // gradients are whole in windows only
+  bool windows_;  // gradients are whole only within windows
   std::vector<Block> blocks_;
   FrameStates whole_gradients_, gathered_;  // by block
   StoreLedger stores_;

@@ -1,12 +1,13 @@
 #pragma once
-// The activations and gradients between layers, and the frames, of one stage in simulation.
+// Simulated states of the activations and gradients between layers, and of the frames, of one
+// stage.
 #include <cstdint>
 #include <vector>
 
 namespace triax {
 
-/// Boundary buffers by number. Every function throws std::logic_error where the buffer is in
-/// another state than it must be; `what` names it in the text ("its input").
+/// Boundary buffers by number. Every function throws std::logic_error if the buffer is in another
+/// state than required; `what` names it in the text ("its input").
 class BoundaryStates {
  public:
   enum class State : std::uint8_t { absent, receiving, valid, sending };
@@ -38,7 +39,7 @@ class FrameStates {
   FrameStates(int count, int pools)
       : resident_(count, false), in_use_(pools, 0), peaks_(pools, 0) {}
 
-  /// Throw std::logic_error where it is resident already, or is not.
+  /// Throw std::logic_error if it is already resident, or is not.
   void acquire(int index, int pool);
   void release(int index, int pool);
 

@@ -31,7 +31,7 @@ std::optional<MessagePart> message_of(OpKind kind) {
 int number_of(const MessagePart& message, const PlanShape& shape, int stage, const Op& op) {
   const int chunk = op.chunk * shape.stages + stage;
   const int edge = message.send == message.gradient ? chunk - 1 : chunk;
-  const int edges = shape.stages * shape.chunks;  // one more than there are
+  const int edges = shape.stages * shape.chunks;  // one more than exist
   return ((message.gradient ? edges : 0) + edge) * shape.microbatches + op.microbatch;
 }
 
@@ -63,7 +63,7 @@ void ExchangeLedger::reach(int stage, const Op& op) {
   for (Message& message : exchanges_[stage]) begin(message);
 }
 
-// Activations go to the next stage, and from the last one to the first; gradients the other way.
+// Activations go to the next stage (from the last to the first), gradients the other way.
 ExchangeLedger::Message ExchangeLedger::taken_apart(const MessagePart& part, int stage,
                                                     const Op& op) const {
   const int step = part.send != part.gradient ? 1 : shape_.stages - 1;

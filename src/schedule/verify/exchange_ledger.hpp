@@ -1,6 +1,6 @@
 #pragma once
-// The messages between stages in simulation: which one an instruction is about, and the exchanges
-// of those that match by their order alone.
+// Simulated messages between stages: the message of an instruction, and the exchanges of messages
+// that match by order.
 #include <optional>
 #include <vector>
 
@@ -8,7 +8,7 @@
 
 namespace triax {
 
-/// A message instruction, taken apart.
+/// Kind of a message instruction.
 struct MessagePart {
   bool gradient;
   bool send;
@@ -16,35 +16,35 @@ struct MessagePart {
 };
 std::optional<MessagePart> message_of(OpKind kind);
 
-/// Messages by (activation or gradient, edge, microbatch), in [0, messages_of(shape)); edge g lies
-/// between global chunks g and g + 1.
+/// Number of a message by (activation or gradient, edge, microbatch), in [0, messages_of(shape)).
+/// Edge g lies between global chunks g and g + 1.
 int number_of(const MessagePart& message, const PlanShape& shape, int stage, const Op& op);
 int messages_of(const PlanShape& shape);
 
-/// As a rank has it that does one thing after another: what is behind an exchange waits until every
-/// message of it has begun at its other end too. Between two stages the n-th that one sends meets
-/// the n-th that the other receives from there.
+/// Exchanges as a rank sees them that does one thing at a time: the instructions after an exchange
+/// wait until every message of it has begun at its other end too. Between two stages the n-th
+/// message that one sends meets the n-th that the other receives from it.
 class ExchangeLedger {
  public:
   /// The reference must outlive the ledger.
   explicit ExchangeLedger(const PlanShape& shape);
 
-  /// The stage comes to an instruction. std::logic_error where messages that match so have it
-  /// elsewhere, or where another message would meet it.
+  /// The stage reaches an instruction. Throws std::logic_error if a message is in an exchange and
+  /// must not be, or the reverse, or if it would meet another message.
   void reach(int stage, const Op& op);
-  /// Whether the exchange whose end the stage has come to is.
+  /// Whether the exchange whose end the stage has reached is complete.
   bool complete(int stage) const;
-  /// At the end of its plan: std::logic_error where an exchange has none.
+  /// Requires, at the end of the plan, that no exchange is open.
   void check_end(int stage) const;
 
  private:
   struct Message {
     int from, to;  // stages
-    bool send;     // of the two ends
+    bool send;     // this end sends
     int number;
-    std::size_t position = 0;  // among all from there to there
+    std::size_t position = 0;  // among all messages of its channel
   };
-  // What two stages have begun, in order.
+  // Messages begun between two stages, in order.
   struct Channel {
     std::vector<int> sent, received;
   };
@@ -55,7 +55,7 @@ class ExchangeLedger {
   }
 
   const PlanShape& shape_;
-  std::vector<bool> open_;                       // by stage: within an exchange
+  std::vector<bool> open_;                       // by stage: inside an exchange
   std::vector<std::vector<Message>> exchanges_;  // by stage: the last one
   std::vector<Channel> channels_;                // by (from, to)
 };

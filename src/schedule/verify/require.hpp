@@ -1,11 +1,11 @@
 #pragma once
-// How the verifier refuses.
+// Refusal of a plan.
 #include <stdexcept>
 #include <string>
 
 namespace triax {
 
-/// std::logic_error(text) unless `ok`.
+/// Throws std::logic_error(text) unless `ok`.
 inline void require(bool ok, const char* text) {
   if (!ok) throw std::logic_error(text);
 }

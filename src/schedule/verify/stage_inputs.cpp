@@ -1,4 +1,4 @@
-// What becomes of what a layer has read and kept, in simulation: dropped, cut over ranks, or moved.
+// Simulation of a layer's saved input: dropped, sharded over tensor ranks, or moved.
 
 #include "src/schedule/verify/require.hpp"
 #include "src/schedule/verify/stage_simulator.hpp"
@@ -39,7 +39,7 @@ void StageSimulator::gather_input(const Op& op) {
   parts_.release(compute(op), State::valid, "the part of its input");
 }
 
-// Between device and host: what is sent there has a place at both ends until it is there.
+// Moves an input between device and host: it occupies memory at both ends until the move ends.
 void StageSimulator::move_input(const Op& op) {
   constexpr const char *here = "its input, or the part of it,", *there = "its input on the host";
   const bool part = shape_.partitions(stage_, op.chunk, op.layer);

@@ -1,6 +1,6 @@
 #pragma once
-// One stage in simulation: what its instructions do to its own buffers and blocks. What they wait
-// for on other stages is verify.cpp's concern.
+// One stage in simulation: the effect of its instructions on its own buffers and blocks. verify.cpp
+// simulates their waits for other stages.
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -21,7 +21,7 @@ class StageSimulator {
   const Op& op() const { return plan_[position_]; }
   /// "stage 1, op 37 (B c0 l3 m2)"
   std::string place() const;
-  /// Calls check(); a std::logic_error of it comes with the place.
+  /// Calls check(), and adds the place to a std::logic_error of it.
   template <class Check>
   void at_place(const Check& check) const {
     try {
@@ -31,12 +31,12 @@ class StageSimulator {
     }
   }
 
-  /// What the instruction at the current position does. std::logic_error, with the place, where it
-  /// may not.
+  /// Executes the current instruction. Throws std::logic_error, with the place, if it may not stand
+  /// here.
   void execute();
-  /// On to the next instruction.
+  /// Moves to the next instruction.
   void advance() { ++position_; }
-  /// At the end: std::logic_error where something is missing or left behind.
+  /// Throws std::logic_error, at the end, if something is missing or left behind.
   void check_end() const;
 
   Peaks peaks() const;
@@ -71,7 +71,7 @@ class StageSimulator {
   BoundaryStates boundaries_;
   FrameStates frames_;
   BoundaryStates parts_;   // by compute()
-  BoundaryStates inputs_;  // on the host
+  BoundaryStates inputs_;  // in host memory
   BlockLedger blocks_;
   std::vector<bool> forward_done_;  // by compute()
   std::vector<bool> backward_done_;

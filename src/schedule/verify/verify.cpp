@@ -8,8 +8,8 @@
 namespace triax {
 namespace {
 
-// All stages side by side. Each instruction acts on its stage when it is reached, and is left when
-// what it waits for on other stages has been reached there.
+// All stages side by side. An instruction acts on its stage when it is reached, and is left once
+// the instructions it waits for on other stages have been reached.
 class PipelineSimulator {
  public:
   PipelineSimulator(const Plans& plans, const PlanShape& shape, PlanUse use)
@@ -41,7 +41,7 @@ class PipelineSimulator {
   }
 
  private:
-  // False where the instruction has to wait.
+  // Returns false if the instruction has to wait.
   bool step(int stage) {
     const Op& op = stages_[stage].op();
     if (!entered_[stage]) {
