@@ -1,16 +1,16 @@
 #pragma once
-// What a report of a fault should say of the program.
+// Facts on the program that a report of a fault needs.
 #include <string>
 
 namespace triax {
 
-/// The commit that it was built from, as git describes it; "unknown" outside of a checkout.
+/// Commit that the program was built from, as git describe names it; "unknown" outside a checkout.
 std::string commit();
 
-/// It was built for GPUs too.
+/// Whether the program was built with GPU code.
 bool built_for_gpus();
 
-/// Commit, compiler and libraries, a line each.
+/// Commit, compiler and libraries, one per line.
 std::string build_facts();
 
 }  // namespace triax

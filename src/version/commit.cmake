@@ -1,4 +1,4 @@
-# Run at each build, with SOURCE and FILE: writes FILE, a header with the commit of the checkout, where it has changed.
+# Writes FILE, a header with the commit of the checkout SOURCE, if the commit has changed. Runs at each build.
 set(commit unknown)
 if(EXISTS ${SOURCE}/.git)  # a tarball may lie in another's checkout
   execute_process(COMMAND git -C ${SOURCE} describe --always --dirty --abbrev=12
