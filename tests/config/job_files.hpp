@@ -1,5 +1,5 @@
 #pragma once
-// A directory of job files for one test, and the errors that a job gives.
+// A directory of job files for one test, and the errors of a job.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -30,8 +30,8 @@ class JobFiles : public testing::Test {
     std::ofstream(directory_ / name) << text;
     return path(name);
   }
-  /// A small sound job; `more` are further members, each with a comma before it. The micro batch is
-  /// 1 where they say no batch.
+  /// A small valid job. `more` holds further members, each after a comma. The micro-batch is 1
+  /// unless `more` has a batch.
   std::string job(const std::string& more = {}) const {
     const bool batch = more.find("\"train_batch_size\"") != std::string::npos ||
                        more.find("\"train_micro_batch_size_per_gpu\"") != std::string::npos;
@@ -45,7 +45,7 @@ class JobFiles : public testing::Test {
                 const std::vector<std::string>& set = {}) const {
     return load_job(job(more), set, ranks).config;
   }
-  /// The error's text with the test's directory taken out; "" where there is none.
+  /// The error's text without the test's directory; "" if there is none.
   std::string error_of(const std::string& file, int ranks = 1,
                        const std::vector<std::string>& set = {}) const {
     try {

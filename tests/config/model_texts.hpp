@@ -1,5 +1,5 @@
 #pragma once
-// Texts of a config.json for tests, and what becomes of them.
+// Texts of a config.json for tests, and the models they describe.
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace triax::testing_support {
 
-/// The text with the sizes that every config.json has, Hugging Face's defaults, where it does not
-/// say them. Lines stay as they are.
+/// The text, completed by Hugging Face's defaults of the sizes that every config.json has. Line
+/// numbers do not change.
 inline std::string with_sizes(std::string text) {
   if (text.find("\"model_type\"") == std::string::npos &&
       text.find("\"architectures\"") == std::string::npos)
@@ -34,12 +34,12 @@ inline std::string with_sizes(std::string text) {
   return text;
 }
 
-/// Of a text of any sizes.
+/// Model of a text, completed by with_sizes.
 inline ModelConfig model(const std::string& text) {
   return model_from_huggingface(with_sizes(text), "config.json");
 }
 
-/// "" where there is none.
+/// Error of that model; "" if there is none.
 inline std::string model_error(const std::string& text) {
   try {
     model(text);

@@ -88,7 +88,7 @@ TEST_F(Describe, TheReferenceHasEveryKey) {
   EXPECT_THAT(text, ContainsRegex("scheduler.type.*; \"LRRangeTest\" is not built yet"));
 }
 
-// Cells of a line of a Markdown table; a bar behind a backslash is text.
+// Cells of a line of a Markdown table; a bar after a backslash is text.
 std::vector<std::string> cells_of(const std::string& line) {
   std::vector<std::string> cells;
   std::string cell;

@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 class Load : public testing_support::JobFiles {};
 
-// A file as Hugging Face's documentation shows for its Trainer, in full.
+// The whole file that Hugging Face's documentation shows for its Trainer.
 const char* const trainer_file = R"({
     "fp16": {"enabled": "auto", "loss_scale": 0, "loss_scale_window": 1000, "initial_scale_power": 16, "hysteresis": 2, "min_loss_scale": 1},
     "bf16": {"enabled": "auto"},
@@ -255,7 +255,7 @@ TEST_F(Load, TheExampleJobsLoad) {
   EXPECT_GE(jobs, 1);
 }
 
-// Whatever is written under a key that is obeyed: a Config or a UsageError, nothing else.
+// Any value of an obeyed key gives a Config or a UsageError, nothing else.
 TEST_F(Load, NoValueOfAnyKeyIsTooMuch) {
   const auto file = job();
   const KeyTable table;

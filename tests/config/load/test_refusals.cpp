@@ -1,5 +1,5 @@
-// Combinations of memory features that do not go together, and values that none of them takes: each
-// is refused with what is wrong, why, and what to do.
+// Memory features that exclude each other, and values that are out of range: each is refused with
+// the problem, the reason and the remedy.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 struct Refusal {
   const char* name;
-  const char* more;  // of the job, which has 8 layers and 4 heads, for 4 ranks
+  const char* more;  // members of the job, which has 8 layers and 4 heads and runs on 4 ranks
   const char* what;
   const char* why;
   const char* what_to_do;
@@ -139,7 +139,7 @@ const Refusal refusals[] = {
      "data_types.grad_accum_dtype: \"int8\"", "is not allowed", "\"fp32\", \"bf16\", \"fp16\""},
     {"NoLossScale", R"(, "fp16": {"enabled": true, "min_loss_scale": 0})", "fp16.min_loss_scale: 0",
      "is not allowed", "> 0"},
-    // The grid that the state is spread over.
+    // The grid over which the state is sharded.
     {"TensorOfThree", R"(, "parallel": {"tensor": 3})", "parallel.tensor: tensor 3",
      "does not divide the job's 4 ranks", "For example tensor"},
     {"PipelineBeyondTheLayers",
@@ -190,7 +190,7 @@ INSTANTIATE_TEST_SUITE_P(All, MemoryRefusals, testing::ValuesIn(refusals),
 
 class RefusedKeys : public testing_support::JobFiles {};
 
-// Any value but the default, of the key's type.
+// A value of the key's type that is not the default.
 std::string another_value(const Key& key) {
   switch (key.type) {
     case KeyType::boolean:

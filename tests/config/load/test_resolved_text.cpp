@@ -46,7 +46,7 @@ TEST_F(ResolvedText, AJobWithAbsolutePathsMeansTheSameElsewhere) {
   EXPECT_EQ(again.data.train, std::vector{path("text.txt")});
 }
 
-// What a run remembers are the files that it read: ".." leads above the target of a link.
+// job.json names the files that were read: ".." leads above the target of a link.
 TEST_F(ResolvedText, NamesTheFilesThatWereReadThroughLinks) {
   namespace fs = std::filesystem;
   write("tree/data/train.bin", "right"), write("data/train.bin", "wrong");
@@ -68,7 +68,7 @@ TEST_F(ResolvedText, NamesTheFilesThatWereReadThroughLinks) {
   EXPECT_EQ(again.checkpoint.resume, path("tree/weights.h5"));
 }
 
-// "never" is a word of checkpoint.resume alone.
+// "never" has a meaning in checkpoint.resume only.
 TEST_F(ResolvedText, AFileMayHaveTheNameOfAWord) {
   const auto before = std::filesystem::current_path();
   std::filesystem::current_path(path(""));
@@ -84,7 +84,7 @@ TEST_F(ResolvedText, AFileMayHaveTheNameOfAWord) {
   EXPECT_EQ(again.checkpoint.resume, "never");
 }
 
-// Its job.json names the directory that it had.
+// job.json names the directory that the run had before it was moved.
 TEST_F(ResolvedText, ARunThatWasMovedDoesNotBeginAnewWhereItWas) {
   const auto text = [&](const std::string& triax) {
     return R"({"model": {"architecture": "gpt2"}, "train_batch_size": 1, "data": {"train": "text.txt"},

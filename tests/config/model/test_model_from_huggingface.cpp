@@ -150,7 +150,8 @@ TEST(ModelFromHuggingFace, LlamaWithBiases) {
   EXPECT_TRUE(qwen2.qkv_bias && !qwen2.attention_output_bias && !qwen2.mlp_bias);
 }
 
-// Qwen2Config has a number for a file without the key, and takes null for as many as query heads.
+// Qwen2Config has a default if the key is missing, and uses the number of query heads if it is
+// null.
 TEST(ModelFromHuggingFace, KeyValueHeadsOfQwen2AreThoseOfHuggingFace) {
   const auto heads = [](const std::string& more) {
     return model(R"({"model_type": "qwen2", "head_dim": 64, "num_attention_heads": 64)" + more +

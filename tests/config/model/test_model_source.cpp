@@ -13,7 +13,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// The text of a Llama whose rotary positions are scaled; `home` is rope_scaling or rope_parameters.
+// The text of a Llama with scaled rotary positions; `home` is rope_scaling or rope_parameters.
 std::string scaled(const std::string& home, const std::string& scaling) {
   return "{\"model_type\": \"llama\", \"max_position_embeddings\": 131072, \"rope_theta\": "
          "500000.0,\n\"" +

@@ -94,7 +94,7 @@ TEST_F(Paths, FilesThatAreThereTwiceAreWarnedOf) {
                                     path("link.bin") + " first")));
 }
 
-// Where run[1] is taken as a pattern, run1 matches; and likewise the others.
+// run[1] as a pattern would match run1; so would the other pairs.
 TEST_F(Paths, TheDirectoryOfAJobFileIsNoPattern) {
   for (const auto& [directory, other] :
        {std::pair{"run[1]", "run1"}, std::pair{"what?", "what1"},
@@ -116,7 +116,7 @@ TEST_F(Paths, TheDirectoryOfAJobFileIsNoPattern) {
   }
 }
 
-// Where the file is gone, its name in job.json matches no other.
+// After the file is gone, its name in job.json matches no other file.
 TEST_F(Paths, NamesInAResolvedJobAreNoPatterns) {
   const std::string name = path("run[1]/what?.bin");
   write("run[1]/what?.bin", "x");
@@ -198,7 +198,7 @@ TEST_F(Paths, MissingFilesAreNamed) {
       HasSubstr("job.json:2: data.train: missing."));
 }
 
-// As where a directory may not be searched, which root always may.
+// A link to itself fails as a directory without search permission does, but for root too.
 TEST_F(Paths, WhatCannotBeLookedAtIsAnErrorWithTheSystemsReason) {
   std::filesystem::create_symlink("loopy", path("loopy"));
   const std::string loop = path("loopy"), why = "loopy: cannot read (Too many levels of symbolic";
@@ -219,7 +219,7 @@ TEST_F(Paths, WhatCannotBeLookedAtIsAnErrorWithTheSystemsReason) {
               HasSubstr("paths are taken as they are"));
 }
 
-// Root may look everywhere.
+// An effective user without root's rights, who cannot look everywhere.
 class Unprivileged {
  public:
   Unprivileged() {
@@ -246,7 +246,7 @@ TEST_F(Paths, WhatAPatternCannotSeeIsNotPassedOver) {
   fs::permissions(path("c/shut"), fs::perms::none);
   EXPECT_EQ(of("c/shut/*.txt"), "--set: data.train: c/shut: cannot list (Permission denied)");
   EXPECT_EQ(of("c/shut/3.txt"), "--set: data.train: c/shut/3.txt: cannot read (Permission denied)");
-  // Names are seen, files are not.
+  // The directory can be listed, but its files cannot be looked at.
   fs::permissions(path("c/shut"),
                   fs::perms::owner_read | fs::perms::group_read | fs::perms::others_read);
   EXPECT_EQ(of("c/*/*.txt"), "--set: data.train: c/shut/3.txt: cannot read (Permission denied)");
@@ -259,7 +259,7 @@ TEST_F(Paths, WhatAPatternCannotSeeIsNotPassedOver) {
                                              ": cannot list (Permission denied): what " +
                                              path("c/*/*.txt") + " matches there is left out"));
   }
-  fs::permissions(path("c/shut"), fs::perms::owner_all);  // to be removed
+  fs::permissions(path("c/shut"), fs::perms::owner_all);  // so that it can be removed
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The keys of number types, as load reads them.
+// Keys of element types, as load reads them.
 #include <gmock/gmock.h>
 
 #include "src/config/load/load.hpp"

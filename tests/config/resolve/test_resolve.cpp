@@ -239,7 +239,7 @@ TEST_F(Resolve, RecomputeOfLayers) {
               HasSubstr("activation_checkpointing.granularity"));
 }
 
-// DeepSpeed keeps the section for models that call its checkpoint(); it turns nothing on.
+// DeepSpeed reads the section for models that call its checkpoint(): it turns nothing on by itself.
 TEST_F(Resolve, DeepSpeedsActivationCheckpointingAlone) {
   const auto c = config(R"(, "activation_checkpointing": {"partition_activations": true,
       "cpu_checkpointing": true, "contiguous_memory_optimization": false, "number_checkpoints": null,
@@ -248,7 +248,7 @@ TEST_F(Resolve, DeepSpeedsActivationCheckpointingAlone) {
   EXPECT_TRUE(c.recompute.partition_inputs);
 }
 
-// Gradients are summed between ranks in the type in which they are kept.
+// Gradients are summed between ranks in the type they are kept in.
 TEST_F(Resolve, CommunicationTypesThatAreNotTheGradientsAreRefused) {
   const std::string bf16 = R"(, "bf16": {"enabled": true})",
                     fp16 = R"(, "fp16": {"enabled": true})";
@@ -293,7 +293,7 @@ TEST_F(Resolve, BytesNeedAVocabularyOf256) {
               HasSubstr("\"gpt2:dir\" is not built yet. Say \"bytes\", or name token files"));
 }
 
-// A BPE model fed with raw bytes would train, and learn nothing of what it knew.
+// A BPE model that is fed raw bytes would train without an error and lose what it had learned.
 TEST_F(Resolve, WeightsFromElsewhereAreNotTrainedOnBytesUnasked) {
   write("hf/config.json", testing_support::with_sizes(R"({"model_type": "gpt2"})"));
   write("hf/model.safetensors", "x");

@@ -47,7 +47,7 @@ TEST_F(ResolveGrid, ImpossibleGridsNameOneThatFits) {
   EXPECT_THAT(error(R"(, "parallel": {"tensor": 0})", 8), HasSubstr("0 is not allowed"));
   EXPECT_THAT(error(R"(, "parallel": {"tensor": 10000000, "pipeline": 10000000})", 8),
               HasSubstr("does not divide"));
-  // No number of ranks gives more stages than layers, so that none is named.
+  // No number of ranks gives more stages than layers, so the error names none.
   EXPECT_EQ(error(R"(, "parallel": {"pipeline": 9})", 8),
             "job.json:3: parallel.pipeline: 9 stages x 1 chunks need as many layers, the model has "
             "8. For example tensor 1, pipeline 8, data 1");

@@ -40,7 +40,7 @@ TEST_F(ResolveMemory, BucketsAreTaken) {
   EXPECT_THAT(refusal(R"("stage": 1, "allgather_bucket_size": 0)"), HasSubstr("0 is not allowed"));
 }
 
-// Where Hugging Face Accelerate's guide puts it.
+// "auto" at the positions where Hugging Face Accelerate's guide has it.
 TEST_F(ResolveMemory, AutoIsWhatAccelerateFillsIn) {
   const std::string text = R"(, "zero_optimization": {"stage": "auto",
       "offload_optimizer": {"device": "auto"}, "offload_param": {"device": "auto"},
@@ -70,7 +70,7 @@ TEST_F(ResolveMemory, RanksWriteTogetherWhereTensorsAreCutByColumns) {
   EXPECT_FALSE(checkpoint(R"("checkpoint": {})").collective);
   EXPECT_TRUE(checkpoint(by_columns).collective);
   EXPECT_FALSE(checkpoint(by_columns + R"(, "checkpoint": {"collective": false})").collective);
-  // Whose word that is decides about copies.
+  // An explicit `collective` turns async off, a derived one does not.
   const CheckpointConfig both = checkpoint(by_columns + R"(, "checkpoint": {"interval": 5})");
   EXPECT_TRUE(both.collective);
   EXPECT_EQ(both.async, AsyncWrites::where_it_fits);

@@ -93,7 +93,7 @@ TEST_F(ResolveOffload, DirectoriesMustBeThere) {
               HasSubstr("no such directory: /nowhere/at/all"));
   EXPECT_THAT(error_with(R"(, "nvme_path": ")" + path("text.txt") + "\""),
               HasSubstr("text.txt is no directory"));
-  if (::geteuid() != 0) {  // who may write anywhere
+  if (::geteuid() != 0) {  // root may write anywhere
     EXPECT_THAT(error_with(R"(, "nvme_path": "/")"), HasSubstr("/ cannot be written"));
   }
 }

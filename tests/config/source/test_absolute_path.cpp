@@ -23,7 +23,7 @@ TEST_F(AbsolutePath, BeginsAtTheRootAndHasNoDots) {
   EXPECT_EQ(absolute_path("/"), "/");
 }
 
-// As the system has it: above the target of the link.
+// The system resolves ".." to the directory above the link's target.
 TEST_F(AbsolutePath, DotsBehindALinkLeadAboveItsTarget) {
   write("tree/data/train.bin", "right");
   write("data/train.bin", "wrong");
