@@ -1,6 +1,6 @@
 #pragma once
-// One layer on one rank with random weights, and derivatives of double-precision references to hold
-// its gradients against.
+// Runs one layer on one rank with random weights, and differentiates double-precision references to
+// check its gradients.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ inline Values widened(const std::vector<float>& values) {
   return {values.begin(), values.end()};
 }
 
-/// Every element within `tolerance` of the largest expected magnitude.
+/// Requires every element to be within `tolerance` x the largest expected magnitude.
 inline void expect_close(const std::vector<float>& found, const Values& expected, double tolerance,
                          const std::string& what) {
   ASSERT_EQ(found.size(), expected.size()) << what;
@@ -38,7 +38,7 @@ inline void expect_close(const std::vector<float>& found, const Values& expected
     ASSERT_NEAR(found[i], expected[i], tolerance * largest) << what << " element " << i;
 }
 
-/// The gradient of f at x by central differences.
+/// Gradient of f at x by central differences.
 inline Values differences(Values x, const std::function<double(const Values&)>& f) {
   constexpr double h = 1e-5;
   Values gradient(x.size());
@@ -55,7 +55,7 @@ inline Values differences(Values x, const std::function<double(const Values&)>& 
 
 class LayerRun {
  public:
-  /// Weights are normal with the given deviation, gains (Initial::one) around 1.
+  /// Weights are normal with the given deviation; gains (Initial::one) have mean 1.
   LayerRun(const Layer& layer, const BatchShape& shape, std::int64_t width, float deviation)
       : layer_(layer),
         shape_(shape),
@@ -68,7 +68,7 @@ class LayerRun {
     for (const ParameterSpec& spec : layer.params()) {
       weights.push_back(random_floats(spec.shape.elements(), ++key,
                                       spec.initial == Initial::one ? 1.0F : 0.0F, deviation));
-      gradients.emplace_back(weights.back().size(), -77.0F);  // written, not added to
+      gradients.emplace_back(weights.back().size(), -77.0F);  // a value that must be overwritten
     }
   }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Models small enough for loops in double precision.
+// Models small enough for double-precision loops.
 #include "src/config/config.hpp"
 
 namespace triax::test {

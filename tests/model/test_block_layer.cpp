@@ -1,5 +1,5 @@
-// A whole block against double-precision loops: its output, and every gradient against differences
-// of that reference.
+// A whole block against double-precision loops: its output against theirs, and every gradient
+// against differences of theirs.
 #include "src/model/block_layer.hpp"
 
 #include "kernels/attention/rope.hpp"
@@ -44,7 +44,7 @@ class ReferenceBlock {
       return reference::rmsnorm_forward(x, gain, static_cast<double>(model_.norm_epsilon));
     return reference::layernorm_forward(x, gain, take(), static_cast<double>(model_.norm_epsilon));
   }
-  // GPT-2 keeps (in, out), the others (out, in).
+  // GPT-2 stores (in, out), the others (out, in).
   Values linear(const Values& x, std::int64_t in, std::int64_t out, bool bias) {
     Values weight = take();
     if (!gpt2()) {
@@ -171,7 +171,7 @@ TEST_P(BlockLayerTest, AccumulatesGradients) {
   }
 }
 
-// A dropped frame is filled again to the last bit.
+// A second forward fills a dropped frame bit for bit.
 TEST_P(BlockLayerTest, ARepeatedForwardChangesNothing) {
   const auto y = run_.forward(x_);
   const auto dx = run_.backward(dy_);
@@ -196,7 +196,7 @@ TEST_P(BlockLayerTest, AFrameWithoutAttentionIsSmallerByItsOutput) {
   const BlockLayer selective(model_, 1, {}, rope_, Recompute::attention);
   const BlockLayer whole(model_, 1, {}, rope_, Recompute::layer);
   const std::size_t output = batch * length * 4 * 4 * sizeof(float);  // 4 heads of 4
-  const std::size_t lse = 192;                                        // B H T floats: 160, in lines
+  const std::size_t lse = 192;  // B H T floats: 160 bytes, padded to cache lines
   EXPECT_EQ(layer_.frame_bytes(shape) - selective.frame_bytes(shape), output + lse);
   EXPECT_EQ(layer_.frame_bytes(shape), whole.frame_bytes(shape));
   EXPECT_FALSE(layer_.recomputed());

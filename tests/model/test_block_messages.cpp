@@ -1,4 +1,4 @@
-// What a block does while its messages are under way.
+// Work of a block during its messages.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -14,11 +14,11 @@
 namespace triax::test {
 namespace {
 
-// A group of two, of which only the first is there: messages bring nothing. What is asked of them
-// is noted, with how far the caller is by then.
+// A group of two in which only rank 0 exists: messages transfer nothing. Each call is recorded with
+// the caller's progress.
 class NotedMessages final : public Communicator {
  public:
-  /// `done`: how many gradients the caller has made.
+  /// `done` returns the number of gradients computed so far.
   explicit NotedMessages(std::function<std::int64_t()> done) : done_(std::move(done)) {}
 
   int rank() const override { return 0; }
@@ -39,7 +39,7 @@ class NotedMessages final : public Communicator {
   Request barrier(const Stream&) override { return {}; }
   Traffic traffic() const override { return {}; }
 
-  // From the start to the wait of each sum: the gradients that are made meanwhile.
+  // Gradients computed between the start and the wait of each sum.
   std::vector<std::int64_t> made_during_sums() const {
     std::vector<std::int64_t> made;
     for (const Message& message : messages_)
@@ -73,7 +73,7 @@ class NotedMessages final : public Communicator {
 
 class BlockMessages : public testing::TestWithParam<bool> {};
 
-// The gradient of the weights of a half's first map is made while that of its input is summed.
+// A half computes the weight gradient of its first map during the sum of the input gradient.
 TEST_P(BlockMessages, AreUnderWayWhileGradientsAreMade) {
   const TensorShard shard{2, 0, GetParam()};
   const ModelConfig model = small_model(Architecture::gpt2);

@@ -74,7 +74,7 @@ TEST_P(EmbeddingLayerTest, IsTheReference) {
                  1e-6, "positions");
 }
 
-// The head of the same stage has written the gradient before.
+// The head of the same stage has already written the gradient.
 TEST_P(EmbeddingLayerTest, AddsToTheHeadsGradientOfASharedMatrix) {
   const EmbeddingLayer alone(model_, {}, false);
   const EmbeddingLayer shared(model_, {}, true);

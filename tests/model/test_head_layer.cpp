@@ -10,7 +10,7 @@
 namespace triax::test {
 namespace {
 
-// logits (rows, V) without padding; weights in the order of HeadLayer::params().
+// Logits (rows, V) without padding; weights in the order of HeadLayer::params().
 Values reference_logits(const ModelConfig& model, const std::vector<Values>& weights,
                         const Values& x) {
   const double epsilon = static_cast<double>(model.norm_epsilon);
@@ -75,7 +75,7 @@ TEST_P(HeadLayerTest, LossAndGradientsAreTheReferences) {
       return value;
     });
     expect_close(run_.gradients[i], expected, 1e-5,
-                 layer_.params()[i].label);  // padded rows have none
+                 layer_.params()[i].label);  // padded rows have no gradient
   }
 }
 
@@ -104,13 +104,13 @@ TEST_P(HeadLayerTest, LogitsAreThoseOfARow) {
 INSTANTIATE_TEST_SUITE_P(Architectures, HeadLayerTest,
                          testing::Values(Architecture::gpt2, Architecture::llama));
 
-// Each chunk rounds the weights' gradient: in 16 bits many would lose what they add.
+// Each chunk rounds the weight gradient: with many chunks, 16-bit sums would lose small addends.
 TEST(HeadLayerChunks, AreFewWhereGradientsHave16Bits) {
   ModelConfig model = small_model(Architecture::llama);
   model.vocabulary = 1 << 19;
   const TensorShard shard = {2, 0};
   const HeadLayer layer(model, shard);
-  const auto chunks = [&](DType gradients) {  // one message each
+  const auto chunks = [&](DType gradients) {  // one message per chunk
     const BatchShape shape = batch_shape(1, 32768, shard, DType::bf16, gradients);
     return layer.messages(shape).forward.all_gather.messages;
   };
@@ -118,7 +118,7 @@ TEST(HeadLayerChunks, AreFewWhereGradientsHave16Bits) {
   EXPECT_EQ(chunks(DType::bf16), 32U);
 }
 
-// A vocabulary so large that the rows are classified in several chunks.
+// A vocabulary so large that the rows need several chunks.
 TEST(HeadLayerChunks, AreOneHead) {
   ModelConfig model = small_model(Architecture::llama);
   model.hidden = 4;
@@ -133,7 +133,7 @@ TEST(HeadLayerChunks, AreOneHead) {
   std::vector<float> x = random_floats(rows * model.hidden, 1);
   run.forward(x);
   const std::vector<float> dx = run.backward({});
-  // Each row alone, on a batch of one row.
+  // Each row alone, as a batch of one row.
   const BatchShape one = batch_shape(1, 1, {});
   LayerRun single(layer, one, model.hidden, 0.3F);
   single.weights = run.weights;
@@ -144,7 +144,7 @@ TEST(HeadLayerChunks, AreOneHead) {
     const auto begin = x.begin() + r * model.hidden;
     single.forward({begin, begin + model.hidden});
     const std::vector<float> row = single.backward({});
-    // Sums of 300,000 in float32, which a product of one row has in another order (on AVX2 3e-5).
+    // Float32 sums of 300,000 elements, in another order for one row (AVX2: 3e-5).
     expect_close(row, {dx.begin() + r * model.hidden, dx.begin() + (r + 1) * model.hidden}, 1e-4,
                  "dx");
   }

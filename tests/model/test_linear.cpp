@@ -24,7 +24,7 @@ Linear column_of(WeightOrder order, bool bias) {
       0.02F);
 }
 
-// Linear is a part of layers: it is given its tensors.
+// Runs a Linear on its own tensors, as a layer would.
 struct LinearRun {
   explicit LinearRun(const Linear& linear, bool fp8 = false)
       : map(linear),
@@ -112,7 +112,8 @@ TEST_P(LinearTest, ColumnParallelIsTheReference) {
   }
 }
 
-// Weights and activations in one format, gradients in the other; that of the bias in neither.
+// Weights and activations are quantised to one format, gradients to the other, the bias gradient to
+// neither.
 TEST_P(LinearTest, InEightBitsItIsTheReferenceOfWhatIsQuantised) {
   const auto [order, bias] = GetParam();
   const Linear map = column_of(order, bias);
@@ -175,8 +176,8 @@ TEST(LinearPieces, PartsOfOneNamedTensorHaveOffsets) {
   EXPECT_EQ(map.params()[1].pieces[1].begin, (Shape{6}));
 }
 
-// The bias of a row-parallel map joins after the sum over ranks: whole everywhere, partial where
-// rows are split.
+// The bias of a row-parallel map is added after the sum over ranks: whole on every rank, and
+// partial if the rows are sharded.
 TEST(LinearPieces, ARowParallelBiasIsReplicated) {
   for (const bool sequence_parallel : {false, true}) {
     const Linear map = Linear::row("output", WeightOrder::input_output, {"w", "b", 8, 4, 4}, 5,

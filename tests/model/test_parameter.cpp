@@ -7,7 +7,7 @@
 namespace triax {
 namespace {
 
-// Every box within a global tensor of `rows` x `columns`, at every place of a local one (rank 1:
+// Visits every box of a global tensor of `rows` x `columns` at every offset in a local one (rank 1:
 // one row).
 template <class Visit>
 void for_each_piece(int rank, const Shape& global, const Shape& local, Visit&& visit) {
@@ -25,7 +25,7 @@ void for_each_piece(int rank, const Shape& global, const Shape& local, Visit&& v
                       shape_of(h, w), shape_of(at_row, at_column)});
 }
 
-// (local flat, global flat) of the piece's elements in its own row-major order, element by element.
+// (local flat index, global flat index) of the piece's elements, one by one in its row-major order.
 std::vector<std::pair<std::int64_t, std::int64_t>> elements_of(const Piece& piece,
                                                                const Shape& local) {
   std::vector<std::pair<std::int64_t, std::int64_t>> all;

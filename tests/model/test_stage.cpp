@@ -17,7 +17,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Cost of the dearest chunk of a cut.
+// Cost of the most expensive chunk of a partition.
 double dearest(const ModelConfig& model, const std::vector<int>& cuts) {
   const ForwardFlops flops = forward_flops(model, 16);
   double most = 0.0;
@@ -27,7 +27,7 @@ double dearest(const ModelConfig& model, const std::vector<int>& cuts) {
   return most;
 }
 
-// The least that any cut into non-empty chunks costs.
+// Smallest such cost of any partition into non-empty chunks.
 double least(const ModelConfig& model, std::vector<int> cuts, int chunks) {
   if (chunks == 1) {
     cuts.push_back(model.layers);
@@ -81,7 +81,7 @@ TEST(ForwardFlops, CountTwoAWeightAndHalfTheSquare) {
   EXPECT_EQ(forward_flops(model, 100).head, 2 * 12 * 21);
 }
 
-// Over all stages and chunks the layers are those of the whole model, in order.
+// The layers of all stages and chunks are those of the whole model, in order.
 TEST(Stage, StagesHoldTheModelOnce) {
   ModelConfig model = small_model(Architecture::qwen2);
   model.layers = 7;
@@ -112,7 +112,7 @@ TEST(Stage, OnlyTheLastHasAHead) {
   EXPECT_THROW(Stage(model, {2, 0, 1, {}}, 8).head(), Error);
 }
 
-// Names and shapes are those of Hugging Face's files.
+// Names and shapes match Hugging Face's files.
 TEST(GlobalTensors, AreThoseOfTheFiles) {
   for (const std::string& name : golden_names()) {
     const GoldenCase golden = read_golden(name);
@@ -130,7 +130,7 @@ TEST(GlobalTensors, AreThoseOfTheFiles) {
   }
 }
 
-// A dry run of a long sequence takes none of its tables.
+// A dry run of a long sequence allocates no rotary tables.
 TEST(Stage, ForAPlanHasNoTablesAndKnowsTheirSize) {
   ModelConfig model;
   model.architecture = Architecture::llama;
