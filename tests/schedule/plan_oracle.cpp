@@ -15,7 +15,7 @@ bool writes(const LayerUse& use, const Op& op) {
   return op.kind == OpKind::Backward || (op.kind == OpKind::Forward && use.writes_forward);
 }
 
-// Writes down what an instruction touches.
+// Lists the objects that an instruction reads and writes.
 class Tracer {
  public:
   Tracer(const PlanShape& shape, int stage) : shape_(shape), stage_(stage) {}
@@ -76,13 +76,13 @@ class Tracer {
       case OpKind::GatherWait:
         if (sharded(op.block))
           return {{parameters(op.block), Access::write}, {shard(op.block), Access::read}};
-        // The pieces of a block are gathered apart.
+        // Each piece of a block is gathered on its own.
         return {{block(op.block), Access::add},
                 {"piece of " + state(op), Access::write},
                 {shard(op.block), Access::read}};
       case OpKind::Release:
         return {{parameters(op.block), Access::write}};
-      // The parts of a block change another piece each.
+      // Each part of a block changes another range.
       case OpKind::Step:
         return {{block(op.block), Access::add},
                 {parameters(op.block), Access::add},
@@ -104,7 +104,7 @@ class Tracer {
     }
   }
 
-  // The output of a chunk is the next one's input where both are on one stage.
+  // On one stage the output of a chunk is the next one's input.
   std::string boundary(const Op& op, int layer) const {
     const bool next = shape_.stages == 1 && layer == shape_.layers[stage_][op.chunk];
     return std::to_string(next ? op.chunk + 1 : op.chunk) + " " + std::to_string(next ? 0 : layer) +
@@ -118,7 +118,7 @@ class Tracer {
   }
   static std::string block(int b) { return "block " + std::to_string(b); }
 
-  // This rank's shard of the parameters, where it comes from a store.
+  // This rank's shard of the parameters, if it is loaded from a store.
   static std::string shard(int b) { return "shard " + std::to_string(b); }
   static std::string state(const Op& op) {
     return "state " + std::to_string(op.block) + " " + std::to_string(op.part);
@@ -126,7 +126,7 @@ class Tracer {
   static std::string parameters(int b) { return "parameters " + std::to_string(b); }
   bool sharded(int b) const { return shape_.shards_parameters(shape_.blocks[stage_][b]); }
 
-  // What a compute instruction does to the blocks of its layer: `block` is the gradient and, where
+  // Accesses of a compute instruction to the blocks of its layer: `block` is the gradient and, if
   // they stay whole, the parameters.
   Footprint with_blocks(const Op& op, Footprint touched) const {
     for (int b = 0; b < std::ssize(shape_.blocks[stage_]); ++b)
@@ -162,7 +162,7 @@ bool independent(const PlanShape& shape, int stage, const Op& a, const Op& b) {
 
 bool windows_begin_with_their_microbatch(const PlanShape& shape, int stage, const Plan& plan) {
   if (!shape.shards_gradients()) return true;
-  std::map<int, int> first;              // of the open windows, by block
+  std::map<int, int> first;              // micro-batches of the open windows, by block
   std::set<std::array<int, 3>> written;  // (block, chunk, layer) since its window was opened
   for (const Op& op : plan) {
     if (op.kind == OpKind::GradientOpen) {

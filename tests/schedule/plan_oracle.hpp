@@ -1,29 +1,28 @@
 #pragma once
-// A second opinion on what verify() says of two neighbouring instructions that changed places, by
-// another way: what each instruction reads and writes, and whether the graph of all waiting has a
-// circle.
+// An independent check of what verify() says after two neighbouring instructions are swapped: from
+// the objects that each instruction reads and writes, and from a search for cycles in the graph of
+// waits.
 #include "src/schedule/plan.hpp"
 
 namespace triax::test {
 
-/// The two instructions touch nothing in common, or only read it, or only add to it: the order of
-/// the two does not matter to their stage.
+/// Whether the two instructions share no object, or both only read it, or both only add to it:
+/// their order does not matter to their stage.
 bool independent(const PlanShape& shape, int stage, const Op& a, const Op& b);
 
-/// In each window in which a gradient is whole (ZeRO 2), the micro-batch that it was opened for is
-/// the first to write each layer's part.
+/// Whether in each window in which a gradient is whole (ZeRO-2) the micro-batch that opened it is
+/// the first to write each layer's gradient.
 bool windows_begin_with_their_microbatch(const PlanShape& shape, int stage, const Plan& plan);
 
-/// Behind each Recompute the next compute instruction is its Backward, as the format of a plan has
-/// it.
+/// Whether the next compute instruction after each Recompute is its Backward, as a plan requires.
 bool recomputes_stand_before_backward(const Plan& plan);
 
-/// Some stage waits for ever, if sends wait for their receives, and exchanges for all their other
-/// ends. The plans must have every message at both ends.
+/// Whether some stage waits forever, if sends wait for their receives, and exchanges for all their
+/// other ends. The plans must have every message at both ends.
 bool deadlocks(const Plans& plans);
 
-/// Between two stages the n-th message that one sends is the n-th that the other receives from
-/// there.
+/// Whether between any two stages the n-th message that one sends is the n-th that the other
+/// receives from it.
 bool messages_meet(const Plans& plans);
 
 }  // namespace triax::test

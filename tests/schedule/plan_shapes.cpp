@@ -28,8 +28,8 @@ bool is_model_last(const PlanShape& shape, int stage, int chunk, int layer) {
          layer == shape.layers[stage][chunk] - 1;
 }
 
-// The first layer of a chunk has a block of its own, and so has the model's last; the others share
-// one.
+// The first layer of a chunk has a block of its own, and so has the model's last layer; the others
+// share one.
 std::vector<BlockUse> blocks_of(const PlanShape& shape, int stage, const ShapeOptions& options) {
   std::vector<BlockUse> blocks;
   const bool tied_here = options.tied && shape.stages == 1;

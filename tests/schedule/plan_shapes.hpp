@@ -1,5 +1,5 @@
 #pragma once
-// Shapes that the tests of plans go through.
+// Shapes that the plan tests visit.
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -20,32 +20,32 @@ struct ShapeOptions {
   Marks recompute = Marks::none;
   bool partition = false;  // inputs of recomputed layers
   bool host_inputs = false;
-  bool pools = false;  // frames of the first and of the last layer have pools of their own
+  bool pools = false;  // separate pools for the frames of the first and the last layer
   bool data_parallel = false;
   ZeroStage zero = ZeroStage::none;
   std::int64_t ahead = 0;  // elements reduced and gathered ahead
   bool replicas = false;
-  bool persistent = false;  // every third block, under ZeRO 3
-  bool pieces = false;      // updated parameters are gathered in several
-  /// Buffers for the optimizer state of most blocks, in several parts, in a store, and under ZeRO 3
-  /// for their parameters; 0: all stays in memory. From 2 on it is fetched ahead, from 3 on stored
-  /// behind.
+  bool persistent = false;  // every third block, under ZeRO-3
+  bool pieces = false;      // updated parameters are gathered in several pieces
+  /// Buffers for the optimizer state, in several parts in a store, of most blocks, and under ZeRO-3
+  /// for their parameters; 0: everything stays in memory. From 2 on it is fetched ahead, from 3 on
+  /// stored behind.
   int offload = 0;
-  bool in_store = false;  // some of these parameters are stepped there
+  bool in_store = false;  // some of these parameters are stepped in the store
   bool tied = false;
   bool tensor_sum = false;  // of every other block
 };
 
-/// A model with blocks of one or more layers; tied: the first and the last layer share a tensor.
+/// A model with blocks of one or more layers; `tied`: the first and the last layer share a tensor.
 PlanShape make_shape(const ShapeOptions& options);
 std::string text_of(const ShapeOptions& options);
 
-/// Embedding, block, head with the embedding's matrix: what is whole, and when.
+/// Embedding, block, and a head with the embedding's matrix: for tests of what is whole, and when.
 PlanShape three_layers(ZeroStage zero, std::int64_t ahead);
 
 /// The text of each instruction.
 std::vector<std::string> lines_of(const Plan& plan);
-/// Where `op` stands; a failed expectation where it does not.
+/// Position of `op`; a failed expectation if it is absent.
 std::ptrdiff_t position_of(const Plan& plan, const Op& op);
 
 }  // namespace triax::test

@@ -1,5 +1,5 @@
 #pragma once
-// Whole plans for the tests that make a mistake in them.
+// Whole plans for tests that make a mistake in them.
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,20 +25,21 @@ Subject training(const std::string& schedule, int stages, int chunks, int microb
                  ZeroStage zero = ZeroStage::optimizer, bool partition = false, int offload = 0,
                  bool pieces = false, bool beside_device = false,
                  MessageMatching matching = MessageMatching::by_tag);
-/// The same where messages match by their order.
+/// training() for messages that match by order.
 Subject exchanging(const std::string& schedule, int stages, int chunks, int microbatches,
                    ZeroStage zero = ZeroStage::optimizer);
 
 /// Plans in which every instruction and every feature occurs.
 std::vector<Subject> subjects();
 
-/// What verify() says, or nothing.
+/// Error of verify(); nullopt if there is none.
 std::optional<std::string> error_of(const Subject& subject, const Plans& plans);
 
-/// The instruction, for messages.
+/// Stage, position and text of an instruction, for messages.
 std::string place(const Subject& subject, int stage, int position);
 
-/// Calls use(plans, stage, position) for each instruction, with a copy of the plans to change.
+/// Calls use(plans, stage, position) for each instruction, with a copy of the plans that it may
+/// change.
 template <class Use>
 void for_each_instruction(const Subject& subject, const Use& use) {
   Plans plans = subject.plans;

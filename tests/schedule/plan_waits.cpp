@@ -1,4 +1,4 @@
-// Of the oracle of plans: who waits for whom, and what meets what.
+// The oracle's graph of waits, and the order of messages.
 #include <array>
 #include <map>
 #include <tuple>
@@ -10,7 +10,7 @@
 namespace triax::test {
 namespace {
 
-// What waits for what, over all stages.
+// Graph of waits between instructions over all stages.
 class WaitGraph {
  public:
   explicit WaitGraph(const Plans& plans) : plans_(plans) {
@@ -51,7 +51,7 @@ class WaitGraph {
   struct End {
     int start = -1;
     int wait = -1;
-    int exchange = -1;  // the end of it
+    int exchange = -1;  // the end of its exchange
   };
 
   void add(int from, int to) {
@@ -64,8 +64,8 @@ class WaitGraph {
     const Op& op = plans_[stage][position];
     if (position > 0) add(node - 1, node);
     const int chunk = op.chunk * static_cast<int>(plans_.size()) + stage;
-    // (kind of message, the lower of its two global chunks, microbatch), then [receiving end], then
-    // Start or Wait
+    // Messages by (kind, lower of the two global chunks, microbatch), then [receiving end], then
+    // Start or Wait.
     const auto end = [&](char kind, int edge, bool receives) -> End& {
       End& found = messages_[{kind, edge, op.microbatch}][receives ? 1 : 0];
       exchanged_.push_back(&found);
@@ -115,7 +115,7 @@ class WaitGraph {
   int size_ = 0;
   std::vector<int> first_;               // node of a stage's first instruction
   std::vector<std::vector<int>> after_;  // nodes that wait for a node
-  std::vector<int> waits_;               // how many a node waits for
+  std::vector<int> waits_;               // number of nodes that a node waits for
   std::map<std::tuple<char, int, int>, std::array<End, 2>> messages_;
   std::vector<End*> exchanged_;  // since the last exchange began
   std::map<OpKind, std::vector<std::pair<int, int>>>

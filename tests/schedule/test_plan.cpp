@@ -51,8 +51,8 @@ TEST(FieldsOf, FollowsTheText) {
   EXPECT_THROW(fields_of(static_cast<OpKind>(op_kind_count)), std::out_of_range);
 }
 
-// The groups differ in their fields (but the bounds of an exchange have none), and what only waits
-// sends nothing.
+// Groups differ in their fields (the bounds of an exchange have none), and an instruction that only
+// waits sends nothing.
 TEST(GroupOf, FollowsTheFields) {
   for (int k = 0; k < op_kind_count; ++k) {
     const auto kind = static_cast<OpKind>(k);
@@ -73,7 +73,7 @@ TEST(GroupOf, FollowsTheFields) {
   EXPECT_FALSE(sends(OpKind::RecvActivationStart));
 }
 
-// The text of the error that check_shape answers with.
+// Text of check_shape's error.
 std::string error_of(const PlanShape& shape) {
   try {
     check_shape(shape);

@@ -12,7 +12,7 @@ TEST(StageLayout, SeveralStages) {
   EXPECT_EQ(first.layers(), 5);
   EXPECT_EQ(first.layer_index(1, 2), 4);
   EXPECT_EQ(first.boundary(0, 2), 2);  // the output of chunk 0
-  EXPECT_EQ(first.boundary(1, 0), 3);  // another one is the input of chunk 1
+  EXPECT_EQ(first.boundary(1, 0), 3);  // the input of chunk 1 is another activation
   EXPECT_EQ(first.boundaries(), 7);
   EXPECT_EQ(first.global_chunk(1), 2);
   EXPECT_FALSE(first.has_input(0, 0));

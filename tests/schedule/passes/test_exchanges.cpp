@@ -23,7 +23,8 @@ PlanShape shape_of(int stages, int chunks, int microbatches) {
                      .matching = MessageMatching::by_order});
 }
 
-// Megatron-LM's pairs: in the steady state an activation goes where a gradient comes from.
+// Megatron-LM's pairs: in the steady state an activation goes to the stage that a gradient comes
+// from.
 TEST(AddExchanges, OneForwardOneBackwardSendsAndReceivesAtOnce) {
   const PlanShape shape = shape_of(3, 1, 4);
   const Plans plans = add_exchanges(make_schedule("1f1b", shape), shape);
@@ -63,7 +64,7 @@ void for_each_plan(const Use& use) {
       }
 }
 
-// A stage makes one message at a time, so that their order within an exchange does not matter.
+// A stage makes one message at a time, so the order of messages within an exchange does not matter.
 TEST(AddExchanges, HaveOneSendAtMost) {
   for_each_plan([](const Plan& plan) {
     int sends = 0, messages = 0;
@@ -73,13 +74,13 @@ TEST(AddExchanges, HaveOneSendAtMost) {
       messages += group_of(op.kind) == OpGroup::message;
       if (op.kind != OpKind::ExchangeEnd) continue;
       EXPECT_LE(sends, 1);
-      EXPECT_GE(messages, 2 + 1);  // with its bounds
+      EXPECT_GE(messages, 2 + 1);  // with its begin and end
       EXPECT_LE(messages, 2 + 3);
     }
   });
 }
 
-// What is sent is there right behind what makes it, and has one instruction's time beside it.
+// A send starts right after the instruction that makes its data, and overlaps one instruction.
 TEST(AddExchanges, SendsStandBehindWhatMakesThemAndHaveComputeBesideThem) {
   for_each_plan([](const Plan& plan) {
     for (std::size_t i = 0; i < plan.size(); ++i) {
@@ -104,7 +105,7 @@ TEST(AddExchanges, SendsStandBehindWhatMakesThemAndHaveComputeBesideThem) {
   });
 }
 
-// No message is more or less than where they match by tags.
+// The plans have exactly the messages of plans that match by tag.
 TEST(AddExchanges, HaveTheMessagesOfPlansWithTags) {
   const PlanShape shape = shape_of(4, 2, 8);
   const Plans schedule = make_schedule("interleaved", shape);
@@ -117,14 +118,14 @@ TEST(AddExchanges, HaveTheMessagesOfPlansWithTags) {
   }
 }
 
-// Receives that are posted early, as tags allow, hold up what their sender needs first.
+// Receives posted early, as tags allow, block what their sender needs first.
 TEST(AddExchanges, PlansForTagsWouldDeadlock) {
   PlanShape shape = shape_of(2, 1, 3);
   shape.matching = MessageMatching::by_tag;
   Plans plans = training_plans("1f1b", shape);
   EXPECT_NO_THROW(verify(plans, shape, PlanUse::training));
   shape.matching = MessageMatching::by_order;
-  for (Plan& plan : plans) {  // an exchange for each message
+  for (Plan& plan : plans) {  // one exchange per message
     Plan alone;
     for (const Op& op : plan) {
       const bool starts =

@@ -50,7 +50,7 @@ TEST(AddLoads, ShardsComeAheadOfGatheringAndOfSteps) {
   EXPECT_EQ(text_of(limited[1]), "load b0 wait");  // one is loaded whatever the limit
 }
 
-// In the host's memory beside a device, by the host.
+// Parameters in host memory beside a device, which the host steps there.
 TEST(AddLoads, WhatIsSteppedInItsStoreIsNotLoadedForThat) {
   PlanShape shape = three_layers(ZeroStage::parameters, 1);
   shape.microbatches = 1;

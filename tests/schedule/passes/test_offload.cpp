@@ -14,7 +14,7 @@ namespace {
 using test::lines_of;
 using testing::ElementsAre;
 
-// Two blocks in parts; of the first, part 0 stays in memory.
+// Two blocks in parts; part 0 of the first block stays in memory.
 Plan offloaded(int buffers, bool fetch_ahead, bool store_behind) {
   PlanShape shape{.stages = 1, .layers = {{2}}};
   shape.blocks = {

@@ -57,7 +57,7 @@ TEST(AddInputPartition, OnlyInputsOfRecomputedLayers) {
                   "R c0 l1 m0", "B c0 l1 m0", "R c0 l0 m0", "B c0 l0 m0"));
 }
 
-// Two layers of three, beside compute; the last one's is needed at once.
+// Two of three layers move during compute; the last one's input is needed at once.
 TEST(AddInputOffload, InputsLeaveBesideComputeAndComeBackBesideIt) {
   PlanShape shape{.stages = 1,
                   .layers = {{4}},

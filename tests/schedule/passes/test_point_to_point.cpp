@@ -20,7 +20,7 @@ bool is_compute(const Op& op) {
   return op.kind == OpKind::Forward || op.kind == OpKind::Backward;
 }
 
-// Sends of one direction that are on their way at once.
+// Most sends of one direction in flight at once.
 int most_sends(const Plan& plan, OpKind start, OpKind wait) {
   int now = 0;
   int most = 0;
@@ -31,8 +31,8 @@ int most_sends(const Plan& plan, OpKind start, OpKind wait) {
   return most;
 }
 
-// Between the start and the wait of a receive stands exactly one compute instruction; none before
-// the first.
+// Exactly one compute instruction stands between the start and the wait of a receive, and none
+// before the first.
 TEST(AddPointToPoint, ReceivesAreOneInstructionAhead) {
   for (const auto& [name, chunks] : {std::pair{"gpipe", 2}, {"1f1b", 1}, {"interleaved", 3}}) {
     const PlanShape shape = make_shape({.stages = 4, .chunks = chunks, .microbatches = 8});
@@ -65,7 +65,7 @@ TEST(AddPointToPoint, OneForwardOneBackwardHasOneSendADirection) {
     }
 }
 
-// Why waits may come late: with the wait before the next send, gpipe on several chunks stops.
+// The reason for late waits: with the wait before the next send, gpipe on several chunks deadlocks.
 TEST(AddPointToPoint, LateWaitsKeepGpipeWithChunksFromDeadlock) {
   const PlanShape shape = make_shape({.stages = 2, .chunks = 2, .microbatches = 8});
   Plans plans = training_plans("gpipe", shape);

@@ -16,8 +16,8 @@ using test::position_of;
 using test::three_layers;
 using testing::ElementsAre;
 
-// What bounds MPI's memory for reductions: with none ahead each is waited for at once, and one
-// block is always allowed.
+// The limit that bounds MPI's memory for reductions: at 0 each reduction is waited for at once,
+// else one block is always allowed.
 TEST(AddReduction, WaitsForTheOldestWhereTooMuchIsUnderWay) {
   PlanShape shape{.stages = 1, .layers = {{3}}, .data_parallel = true};
   shape.blocks = {{{.layers = {{0, 0}}, .elements = 20},
@@ -61,7 +61,7 @@ TEST(TrainingPlans, GpipeKeepsTheTiedGradientWholeUntilItsLastMicrobatch) {
   EXPECT_EQ(std::count(plan.begin(), plan.end(), Op{.kind = OpKind::ReduceStart, .block = 0}), 1);
   EXPECT_EQ(std::count(plan.begin(), plan.end(), Op{.kind = OpKind::ReduceStart, .block = 1}), 2);
   const auto started = position_of(plan, {.kind = OpKind::ReduceStart, .block = 1});
-  EXPECT_EQ(text_of(plan[started + 1]), "reduce b1 wait");  // nothing is reduced behind compute
+  EXPECT_EQ(text_of(plan[started + 1]), "reduce b1 wait");  // nothing is reduced during compute
 }
 
 }  // namespace

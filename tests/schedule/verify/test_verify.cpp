@@ -1,5 +1,5 @@
-// What verify() accepts (every schedule with every feature), its rules one by one, and the peaks it
-// returns. Mistakes in whole plans: test_verify_mutations.cpp.
+// Plans that verify() accepts (every schedule with every feature), its rules one by one, and the
+// peaks it returns. test_verify_mutations.cpp makes mistakes in whole plans.
 #include "src/schedule/verify/verify.hpp"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ void for_each_size(const ScheduleRow& row, const Use& use) {
           use(ShapeOptions{.stages = stages, .chunks = chunks, .microbatches = microbatches});
 }
 
-// The i-th choice of features that are on or off.
+// The i-th choice of the features that are on or off.
 ShapeOptions with_switches(ShapeOptions options, int i) {
   options.zero = static_cast<ZeroStage>(i & 3);
   options.data_parallel = (i & 4) != 0;
@@ -198,7 +198,7 @@ TEST(Verify, ErrorsSayWhere) {
   EXPECT_THROW(verify(right, wrong, PlanUse::training), std::invalid_argument);
 }
 
-// Memory: the reason for 1f1b.
+// The memory bound that is the reason for 1f1b.
 TEST(Peaks, OneForwardOneBackwardKeepsTheMicrobatchesOfTheStagesAfter) {
   for (int stages = 1; stages <= most_stages; ++stages)
     for (int microbatches = 1; microbatches <= most_microbatches; ++microbatches) {
@@ -223,7 +223,7 @@ TEST(Peaks, OneForwardOneBackwardDoesNotGrowWithTheMicrobatches) {
   }
 }
 
-// Of two layers the second is recomputed, from an input that is cut meanwhile.
+// The second of two layers is recomputed, from an input that is sharded meanwhile.
 TEST(Verify, APartitionedInputIsWholeWhereItIsRead) {
   const PlanShape shape{
       .stages = 1, .layers = {{2}}, .recompute = {{{true, true}}}, .partition_inputs = true};
@@ -283,8 +283,7 @@ TEST(Peaks, RecomputeKeepsOneFrameAPool) {
   }
 }
 
-// Embedding, two recomputed blocks, head: the inputs of the blocks are parts but where they are
-// read.
+// Embedding, two recomputed blocks, head: the blocks' inputs are parts except while they are read.
 TEST(Peaks, PartsStandForBoundaries) {
   PlanShape shape{.stages = 1, .microbatches = 3, .layers = {{4}}};
   shape.recompute = {{{false, true, true, false}}};

@@ -1,5 +1,5 @@
-// What verify() says of messages that match by their order: its rules one by one. Whole plans of
-// them are in test_verify.cpp and test_verify_mutations.cpp.
+// Rules of verify() for messages that match by order, one by one. test_verify.cpp and
+// test_verify_mutations.cpp have whole plans.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -53,7 +53,7 @@ TEST(VerifyExchanges, EachRuleStandsByItself) {
             "stage 0, op 2 (exchange begin): messages that match by tags are in no exchange");
 }
 
-// What tags would tell apart meets another message.
+// Without tags a message meets the wrong one.
 TEST(VerifyExchanges, MessagesAreSentAndReceivedInOneOrder) {
   const PlanShape shape =
       make_shape({.stages = 2, .microbatches = 2, .matching = MessageMatching::by_order});

@@ -1,5 +1,4 @@
-// Whole plans in which several instructions that belong together are missing, or are there though
-// nobody asked for them.
+// Whole plans in which a group of instructions is missing, or present without being asked for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,7 +51,7 @@ TEST(Features, ThatAreMissingAsAWholeAreFound) {
               HasSubstr("waits for ever"));
 }
 
-// An input that is kept whole costs memory, which the peaks tell, and is right.
+// A plan that keeps an input whole is valid, and its peaks show the memory.
 TEST(Features, AWholeInputMayBeKept) {
   const Subject subject = training("1f1b", 3, 1, 4, ZeroStage::optimizer, true);
   const Plans kept = without(subject.plans, [](const Op& op) {
@@ -65,7 +64,7 @@ TEST(Features, AWholeInputMayBeKept) {
   EXPECT_LT(before[1].boundaries, after[1].boundaries);
 }
 
-// So does a frame that is kept although it could be dropped.
+// A plan that keeps a frame although it could drop it is valid too.
 TEST(Features, AFrameMayBeKept) {
   const Subject subject = training("1f1b", 3, 1, 4);
   const Plans kept = without(subject.plans, [](const Op& op) {
@@ -107,7 +106,7 @@ TEST(Features, NobodyAskedForAreFound) {
               HasSubstr("a forward-only plan has no such instruction"));
 }
 
-// The first micro-batch overwrites gradients and the others add to them, at every ZeRO stage.
+// The first micro-batch overwrites gradients and the others add to them, in every ZeRO stage.
 TEST(Features, MicrobatchesInAnotherOrderWouldLoseGradients) {
   for (const ZeroStage zero : {ZeroStage::none, ZeroStage::optimizer}) {
     const PlanShape shape = test::make_shape(

@@ -1,5 +1,5 @@
-// Whole plans with one mistake each: verify() must find all of them, and must find none in a change
-// of order that does not matter.
+// Whole plans with one mistake each: verify() must find all of them, and must accept a change of
+// order that does not matter.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ TEST(Mutations, EveryDeletionIsFound) {
     });
 }
 
-// Doubled in place, and again at the end of the plan.
+// Each instruction is doubled in place, and again at the end of the plan.
 TEST(Mutations, EveryDuplicateIsFound) {
   for (const Subject& subject : subjects())
     for_each_instruction(subject, [&](Plans& plans, int s, int i) {
@@ -76,7 +76,7 @@ TEST(Mutations, EveryChangeOfAFieldIsFound) {
     });
 }
 
-// Neighbours that change places are right exactly where the oracle finds that it does not matter.
+// A swap of neighbours is accepted exactly if the oracle finds that it does not matter.
 TEST(Mutations, SwapsAreFoundExactlyWhereTheyMatter) {
   std::vector<int> harmless;
   for (const Subject& subject : subjects()) {
@@ -103,8 +103,8 @@ bool is_wait(OpKind kind) {
          kind == OpKind::RecvActivationWait || kind == OpKind::RecvGradientWait;
 }
 
-// Each wait for a message, moved up step by step to where it is wrong: a stage may wait only as
-// early as the other one, which may itself be waiting, lets it.
+// Each wait for a message moves up step by step until it is wrong: a stage may wait only as early
+// as the other one, which may itself be waiting, allows.
 TEST(Mutations, WaitsMayComeEarlierUntilTheyMeetTheirStartOrDeadlock) {
   int right = 0;
   int at_start = 0;
@@ -136,7 +136,7 @@ struct Range {
   std::ptrdiff_t begin, end;
 };
 
-// The exchange whose last instruction is behind `end`.
+// The exchange whose last instruction precedes `end`.
 Range exchange_before(const Plan& plan, std::ptrdiff_t end) {
   std::ptrdiff_t begin = end - 1;
   while (plan[begin].kind != OpKind::ExchangeBegin) --begin;
@@ -154,8 +154,8 @@ bool independent(const PlanShape& shape, int stage, const Plan& plan, Range a, R
   return true;
 }
 
-// Each exchange, moved down past one instruction, or another exchange, after the other to where it
-// is wrong: what it sends or receives is used, its messages meet others, or a stage waits for ever.
+// Each exchange moves down past one instruction, or one exchange, after the other until it is
+// wrong: its data are used, its messages meet others, or a stage waits forever.
 TEST(Mutations, ExchangesMayComeLaterUntilTheyAreNeededOrDeadlock) {
   int right = 0, used = 0, crossed = 0, deadlocks = 0;
   for (const Subject& subject : {exchanging("gpipe", 2, 2, 6), exchanging("1f1b", 4, 1, 5),
