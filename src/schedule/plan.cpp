@@ -89,10 +89,10 @@ std::string place(int stage, int chunk) {
 }
 
 void check_layers(const PlanShape& shape) {
-  require(std::ssize(shape.layers) == shape.stages, "the shape's layers need one entry a stage");
+  require(std::ssize(shape.layers) == shape.stages, "the shape's layers need one entry per stage");
   for (int s = 0; s < shape.stages; ++s) {
     require(std::ssize(shape.layers[s]) == shape.chunks,
-            "the shape's layers need one entry a chunk on stage " + std::to_string(s));
+            "the shape's layers need one entry per chunk on stage " + std::to_string(s));
     for (int c = 0; c < shape.chunks; ++c)
       require(shape.layers[s][c] >= 1,
               place(s, c) +
@@ -105,13 +105,13 @@ void check_layers(const PlanShape& shape) {
 template <class Table>
 void check_layer_table(const PlanShape& shape, const Table& table, const std::string& name) {
   if (table.empty()) return;
-  require(std::ssize(table) == shape.stages, "the shape's " + name + " needs one entry a stage");
+  require(std::ssize(table) == shape.stages, "the shape's " + name + " needs one entry per stage");
   for (int s = 0; s < shape.stages; ++s) {
     require(std::ssize(table[s]) == shape.chunks,
-            "the shape's " + name + " needs one entry a chunk on stage " + std::to_string(s));
+            "the shape's " + name + " needs one entry per chunk on stage " + std::to_string(s));
     for (int c = 0; c < shape.chunks; ++c)
       require(std::ssize(table[s][c]) == shape.layers[s][c],
-              "the shape's " + name + " needs one entry a layer on " + place(s, c));
+              "the shape's " + name + " needs one entry per layer on " + place(s, c));
   }
 }
 
@@ -140,7 +140,7 @@ void check_block(const PlanShape& shape, int stage, int index) {
 
 void check_blocks(const PlanShape& shape) {
   if (shape.blocks.empty()) return;
-  require(std::ssize(shape.blocks) == shape.stages, "the shape's blocks need one entry a stage");
+  require(std::ssize(shape.blocks) == shape.stages, "the shape's blocks need one entry per stage");
   std::vector<int> tied(shape.stages, 0);
   for (int s = 0; s < shape.stages; ++s)
     for (int b = 0; b < std::ssize(shape.blocks[s]); ++b) {
@@ -192,7 +192,7 @@ int PlanShape::pool(int stage, int chunk, int layer) const {
 
 void check_shape(const PlanShape& shape) {
   require(shape.stages >= 1, "a plan needs one stage or more");
-  require(shape.chunks >= 1, "a plan needs one chunk a stage or more");
+  require(shape.chunks >= 1, "a plan needs one chunk per stage or more");
   require(shape.microbatches >= 1, "a plan needs one micro-batch or more");
   check_layers(shape);
   check_layer_table(shape, shape.recompute, "recompute");

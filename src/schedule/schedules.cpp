@@ -77,7 +77,7 @@ void check_needs(const ScheduleRow& row, const PlanShape& shape) {
   const std::string stages = std::to_string(shape.stages);
   if (shape.chunks > 1 && !row.several_chunks)
     throw std::invalid_argument("schedule " + row.name +
-                                " runs one chunk a stage (parallel.chunks is " +
+                                " runs one chunk per stage (parallel.chunks is " +
                                 std::to_string(shape.chunks) +
                                 "). Set parallel.chunks to 1, or parallel.schedule to one of " +
                                 names_of([](const ScheduleRow& r) { return r.several_chunks; }));

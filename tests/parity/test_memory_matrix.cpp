@@ -128,12 +128,11 @@ TEST_P(MemoryMatrix, IsOneLossCurve) {
   if (c.layout.ranks() != world_size()) GTEST_SKIP() << "needs " << c.layout.ranks() << " ranks";
   const auto job = job_of(c);
   if (c.disk == Disk::parameters_and_optimizer && c.layout.zero < 3) {
-    EXPECT_THAT(
-        error_of([&] { load(job, world_size()); }),
-        AllOf(HasSubstr("zero_optimization.offload_param.device: parameters are offloaded under "
-                        "ZeRO stage 3 only"),
-              HasSubstr(fmt::format("(stage is {})", c.layout.zero)),
-              HasSubstr("Set zero_optimization.stage to 3, or leave this out")));
+    EXPECT_THAT(error_of([&] { load(job, world_size()); }),
+                AllOf(HasSubstr("zero_optimization.offload_param.device: parameters are offloaded "
+                                "under ZeRO-3 only"),
+                      HasSubstr(fmt::format("(stage is {})", c.layout.zero)),
+                      HasSubstr("Set zero_optimization.stage to 3, or leave this out")));
     return;
   }
   const auto found = run(job);

@@ -85,7 +85,7 @@ std::vector<Subject> subjects() {
       training("interleaved", 2, 2, 4, ZeroStage::parameters, false, 4),
       {"evaluation on 2, offload", loaded, evaluation_plans(loaded), PlanUse::evaluation},
       {"evaluation on 3", evaluated, evaluation_plans(evaluated), PlanUse::evaluation},
-      {"evaluation on 3, ZeRO 3", gathered, evaluation_plans(gathered), PlanUse::evaluation},
+      {"evaluation on 3, ZeRO-3", gathered, evaluation_plans(gathered), PlanUse::evaluation},
       {"evaluation on 1", alone, evaluation_plans(alone), PlanUse::evaluation},
       training("gpipe", 1, 3, 2, ZeroStage::gradients, true),
       training("1f1b", 3, 1, 4, ZeroStage::optimizer, true),

@@ -110,26 +110,26 @@ TEST(CheckShape, RefusesWhatDoesNotFit) {
   };
   EXPECT_THAT(error_with([](PlanShape& s) { s.stages = 0; }), HasSubstr("one stage or more"));
   EXPECT_THAT(error_with([](PlanShape& s) { s.chunks = 0; }),
-              HasSubstr("one chunk a stage or more"));
+              HasSubstr("one chunk per stage or more"));
   EXPECT_THAT(error_with([](PlanShape& s) { s.microbatches = 0; }),
               HasSubstr("one micro-batch or more"));
   EXPECT_THAT(error_with([](PlanShape& s) { s.stages = 2; }),
-              HasSubstr("layers need one entry a stage"));
+              HasSubstr("layers need one entry per stage"));
   EXPECT_THAT(error_with([](PlanShape& s) { s.chunks = 1; }),
-              HasSubstr("layers need one entry a chunk on stage 0"));
+              HasSubstr("layers need one entry per chunk on stage 0"));
   EXPECT_THAT(error_with([](PlanShape& s) { s.layers[2][1] = 0; }),
               HasSubstr("stage 2, chunk 1 has no layer (the model has fewer layers than pipeline "
                         "stages x chunks)"));
   EXPECT_THAT(error_with([](PlanShape& s) { s.recompute.pop_back(); }),
-              HasSubstr("recompute needs one entry a stage"));
+              HasSubstr("recompute needs one entry per stage"));
   EXPECT_THAT(error_with([](PlanShape& s) { s.recompute[1][0].pop_back(); }),
-              HasSubstr("recompute needs one entry a layer on stage 1, chunk 0"));
+              HasSubstr("recompute needs one entry per layer on stage 1, chunk 0"));
   EXPECT_THAT(error_with([](PlanShape& s) { s.frame_pool[1].pop_back(); }),
-              HasSubstr("frame_pool needs one entry a chunk on stage 1"));
+              HasSubstr("frame_pool needs one entry per chunk on stage 1"));
   EXPECT_THAT(error_with([](PlanShape& s) { s.frame_pool[1][0][0] = -1; }),
               HasSubstr("counted from 0"));
   EXPECT_THAT(error_with([](PlanShape& s) { s.blocks.pop_back(); }),
-              HasSubstr("blocks need one entry a stage"));
+              HasSubstr("blocks need one entry per stage"));
   EXPECT_THAT(error_with([](PlanShape& s) { s.blocks[1][0].layers.clear(); }),
               HasSubstr("block 0 of stage 1 has no layer"));
   EXPECT_THAT(error_with([](PlanShape& s) {

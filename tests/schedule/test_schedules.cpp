@@ -96,10 +96,9 @@ TEST(Schedules, ErrorsSayWhatToChange) {
   EXPECT_EQ(
       error_of("zero", make_shape({})),
       "there is no schedule \"zero\". Set parallel.schedule to one of gpipe, 1f1b, interleaved");
-  EXPECT_EQ(
-      error_of("1f1b", make_shape({.stages = 2, .chunks = 3})),
-      "schedule 1f1b runs one chunk a stage (parallel.chunks is 3). Set parallel.chunks to 1, or "
-      "parallel.schedule to one of gpipe, interleaved");
+  EXPECT_EQ(error_of("1f1b", make_shape({.stages = 2, .chunks = 3})),
+            "schedule 1f1b runs one chunk per stage (parallel.chunks is 3). Set parallel.chunks to "
+            "1, or parallel.schedule to one of gpipe, interleaved");
   EXPECT_EQ(
       error_of("interleaved", make_shape({.stages = 4, .chunks = 2, .microbatches = 6})),
       "schedule interleaved takes micro-batches in groups of 4, the pipeline stages (there are 6). "

@@ -65,7 +65,7 @@ void add_file(JobTree& tree, const fs::path& path, std::vector<fs::path>& chain,
       if (const auto problem = look_at(base).problem; !problem.empty()) fail(problem);
       std::error_code no;
       if (std::ranges::any_of(chain, [&](const auto& f) { return fs::equivalent(f, base, no); }))
-        fail(base.string() + " is extended in a circle. Break the chain");
+        fail(base.string() + " is extended in a cycle. Break the chain");
       if (!fs::is_regular_file(base, no))
         fail("no such file: " + base.string() + " (relative to " + file + ")");
       add_file(tree, base, chain, errors);

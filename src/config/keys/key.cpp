@@ -117,11 +117,12 @@ std::optional<std::string> problem_with_path(const json& v) {
   if (path.empty())
     return "an empty path. Name a file or a directory (\".\" is the working directory)";
   if (path.find('\0') != std::string::npos)
-    return shown(v) + ": no path has a NUL character in it. Leave that out";
+    return shown(v) + ": a path cannot contain a NUL character. Leave it out";
   const std::string word = left_to_a_shell(path);
   if (word.empty() || look_at(path).there) return {};
-  return fmt::format("{}: paths are taken as they are, {} too. Write the path out{}", shown(v),
-                     word, word.front() == '~' ? ", or ./" + path + " if that is its name" : "");
+  return fmt::format("{}: paths are taken literally, and {} is not expanded. Write the path out{}",
+                     shown(v), word,
+                     word.front() == '~' ? ", or ./" + path + " if that is its name" : "");
 }
 
 }  // namespace

@@ -15,35 +15,34 @@ void add_accepted(Keys& k, const std::string& section, Names names, const char* 
 void add_communication(Keys& k) {
   k.push_back(obeyed("communication_data_type", string, nullptr,
                      one_of_any_case({"fp32", "bf16", "fp16"}),
-                     "type in which gradients are summed between ranks. It is the type in which "
-                     "they are kept (data_types.grad_accum_dtype); another is refused"));
-  k.push_back(refused("sequence_parallel_size", integer, 1, "ranks that share a sequence (Ulysses)",
-                      "not built; parallel.tensor with parallel.sequence_parallel cuts activations "
-                      "over ranks"));
+                     "type in which ranks sum gradients. It must be the type in which they are "
+                     "kept (data_types.grad_accum_dtype)"));
+  k.push_back(refused(
+      "sequence_parallel_size", integer, 1, "ranks that share a sequence (Ulysses)",
+      "not built; parallel.tensor with parallel.sequence_parallel shards activations over ranks"));
   k.push_back(accepted("seq_parallel_communication_data_type", string, nullptr,
-                       "of DeepSpeed-Ulysses, which is not built"));
+                       "for DeepSpeed-Ulysses, which is not built"));
   k.push_back(obeyed("gradient_allreduce_op", string, "mean", one_of({"mean"}),
-                     "gradients are of the mean loss of the global batch")
+                     "gradients are those of the mean loss over the global batch")
                   .without({"sum"}));
   // Both keys guard against overflow when ranks are summed; gradients of the global mean need
   // neither.
   const char* divided =
-      "gradients are of the global batch's mean from the backward pass on; no rank divides them "
-      "before or after they are summed";
+      "gradients are those of the global batch's mean in the backward pass already; no rank "
+      "divides them before or after the sum";
   k.push_back(accepted("prescale_gradients", boolean, false, divided));
   k.push_back(accepted("gradient_predivide_factor", number, 1.0, divided));
-  k.push_back(accepted("sparse_gradients", boolean, false, "embedding gradients travel dense"));
-  k.push_back(accepted("disable_allgather", boolean, false, "of DeepSpeed's own machinery"));
+  k.push_back(accepted("sparse_gradients", boolean, false, "embedding gradients are sent dense"));
+  k.push_back(accepted("disable_allgather", boolean, false, "internal to DeepSpeed"));
   k.push_back(accepted("zero_allow_untested_optimizer", boolean, false, "AdamW is tested"));
-  k.push_back(
-      accepted("zero_force_ds_cpu_optimizer", boolean, true, "of DeepSpeed's own machinery"));
+  k.push_back(accepted("zero_force_ds_cpu_optimizer", boolean, true, "internal to DeepSpeed"));
   k.push_back(
       accepted("dataloader_drop_last", boolean, false, "samples wrap around into the next epoch"));
-  k.push_back(accepted("vocabulary_size", integer, nullptr, "model.vocab_size says it"));
+  k.push_back(accepted("vocabulary_size", integer, nullptr, "model.vocab_size is used instead"));
   k.push_back(
       accepted("use_data_before_expert_parallelism", boolean, false, "there are no experts"));
   k.push_back(accepted("use_data_before_expert_parallel_", boolean, false, "there are no experts"));
-  k.push_back(accepted("graph_harvesting", boolean, false, "of CUDA graphs"));
+  k.push_back(accepted("graph_harvesting", boolean, false, "for CUDA graphs"));
 }
 
 void add_output(Keys& k) {
@@ -68,7 +67,7 @@ void add_output(Keys& k) {
 
 void add_autotuning(Keys& k) {
   k.push_back(refused("autotuning.enabled", boolean, false,
-                      "micro-batch and ZeRO stage found by trial runs",
+                      "micro-batch and ZeRO stage found by trials",
                       "there is no autotuner; set train_micro_batch_size_per_gpu and "
                       "zero_optimization.stage yourself"));
   add_accepted(k, "autotuning.",
@@ -145,7 +144,7 @@ void add_engines(Keys& k) {
                 "tp_gather_partition_size", "enable_cuda_graph"},
                "unused while hybrid_engine.enabled is false");
   k.push_back(refused("tensor_parallel.autotp_size", integer, 0, "AutoTP's tensor size; 0: none",
-                      "here it is parallel.tensor"));
+                      "set parallel.tensor instead"));
   add_accepted(k, "tensor_parallel.",
                {"dtype", "tp", "tensor_parallel", "tp_overlap_comm", "preset_model",
                 "partition_config", "injection_policy_tuple", "keep_module_on_host",

@@ -9,27 +9,27 @@ const char* const zero = "zero_optimization.";
 
 void add_zero(Keys& k) {
   k.push_back(obeyed(std::string(zero) + "stage", integer, 0, from_to(0, 3),
-                     "ZeRO stage: what is cut over the data ranks. 0 nothing, 1 optimizer state, 2 "
-                     "gradients too, 3 parameters too; auto: 2, or what fsdp says")
+                     "state that is sharded over the data ranks. 0: none (ZeRO-0), 1: optimizer "
+                     "state (ZeRO-1), 2: gradients too (ZeRO-2), 3: parameters too (ZeRO-3); auto: "
+                     "2, or as fsdp sets it")
                   .or_auto());
   k.push_back(obeyed(std::string(zero) + "overlap_comm", boolean, true, anything(),
-                     "reduce and gather while compute goes on")
+                     "reduce and gather during compute")
                   .or_auto());
   k.push_back(obeyed(std::string(zero) + "reduce_bucket_size", integer, 500'000'000, at_least(1),
-                     "gradients whose reduction may be under way at once; one layer always may, "
-                     "and never more than the largest layer")
+                     "most gradients in reduction at once, capped at the largest layer; one layer "
+                     "is always allowed")
                   .in("elements")
                   .or_auto());
-  k.push_back(
-      obeyed(std::string(zero) + "allgather_bucket_size", integer, 500'000'000, at_least(1),
-             "updated parameters whose gathering may be under way at once, of all data "
-             "ranks together; a layer with more is gathered in pieces. Stage 3 gathers what "
-             "stays whole so, the rest as stage3_prefetch_bucket_size says")
-          .in("elements")
-          .or_auto());
+  k.push_back(obeyed(std::string(zero) + "allgather_bucket_size", integer, 500'000'000, at_least(1),
+                     "most updated parameters being gathered at once, over all data ranks "
+                     "together; a larger layer is gathered in pieces. With ZeRO-3 for parameters "
+                     "that stay whole; stage3_prefetch_bucket_size is for the rest")
+                  .in("elements")
+                  .or_auto());
   k.push_back(obeyed(std::string(zero) + "round_robin_gradients", boolean, false, anything(),
                      "every data rank reduces, keeps and offloads its share of each layer's "
-                     "gradients, so that all work at once: here that is so in any case"));
+                     "gradients, so that all work at once; always so here"));
   const auto tunes = [&](std::initializer_list<const char*> names, KeyType type,
                          const char* meaning) {
     for (const auto* name : names)
@@ -37,24 +37,24 @@ void add_zero(Keys& k) {
   };
   tunes({"contiguous_gradients", "reduce_scatter", "use_multi_rank_bucket_allreduce",
          "allgather_partitions", "grad_hooks", "legacy_stage1"},
-        boolean, "how gradients travel; buckets here start during the backward pass");
+        boolean, "how gradients are sent; buckets here start during the backward pass");
   tunes({"load_from_fp32_weights"}, boolean,
-        "a run goes on from the float32 weights that were stepped, where a checkpoint has them");
+        "a resumed run continues from the float32 master weights, if the checkpoint has them");
   tunes({"elastic_checkpoint", "ignore_unused_parameters", "pipeline_loading_checkpoint"}, boolean,
         "triax checkpoints are whole tensors, and fit any grid");
   tunes({"memory_efficient_linear", "override_module_apply", "log_trace_cache_warnings",
          "enable_sanity_checks", "save_muon_momentum_buffer_in_memory", "sdma_allgather"},
-        boolean, "of DeepSpeed's own machinery");
+        boolean, "internal to DeepSpeed");
   tunes({"model_persistence_threshold", "max_reuse_distance", "module_granularity_threshold",
          "stage3_model_persistence_threshold", "stage3_max_reuse_distance",
          "stage3_module_granularity_threshold"},
         integer,
-        "of ZeRO stage 3; parameters are released as soon as the next layer does not read them");
+        "for ZeRO-3; parameters are released as soon as the next layer does not read them");
   tunes({"use_all_reduce_for_fetch_params", "allgather_sequential",
          "stage3_use_all_reduce_for_fetch_params", "stage3_allgather_sequential",
          "mics_hierarchical_params_gather"},
-        boolean, "of ZeRO stage 3");
-  tunes({"zeropp_loco_param", "leaf_module"}, object, "of ZeRO stage 3");
+        boolean, "for ZeRO-3");
+  tunes({"zeropp_loco_param", "leaf_module"}, object, "for ZeRO-3");
 }
 
 // Every key under the name that DeepSpeed documents and under the one it uses inside.
@@ -66,29 +66,26 @@ void add_stage3(Keys& k) {
                     .in("elements")
                     .or_auto());
     k.push_back(obeyed(zero + name, integer, nullptr, at_least(static_cast<double>(least)),
-                       "the same as stage3_" + name)
+                       "alias of stage3_" + name)
                     .in("elements")
                     .or_auto());
   };
   add("prefetch_bucket_size", 50'000'000, 0,
-      "parameters gathered ahead of their use; 0 none, else one layer always may be, and never "
-      "more "
-      "than the largest layer");
-  add("param_persistence_threshold", 100'000, 0,
-      "tensors of at most so many elements stay whole on every rank");
+      "most parameters gathered ahead of their use, capped at the largest layer; 0: none, else one "
+      "layer is always allowed");
+  add("param_persistence_threshold", 100'000, 0, "largest tensor that stays whole on every rank");
   add("max_live_parameters", 1'000'000'000, 0,
-      "parameters that are whole at once, above which nothing is gathered ahead");
+      "whole parameters above which nothing more is gathered ahead");
 }
 
 // The key under its documented name, DeepSpeed's internal name and its older one.
 void add_export(Keys& k) {
   const std::string name = std::string(zero) + "stage3_gather_16bit_weights_on_model_save";
-  k.push_back(
-      obeyed(name, boolean, false, anything(),
-             "after the last step, write the whole model for Hugging Face to huggingface in "
-             "run.directory, in the type of the training (float32: in bfloat16); at any "
-             "stage, and also where checkpoint.at_end is false; auto: false")
-          .or_auto());
+  k.push_back(obeyed(name, boolean, false, anything(),
+                     "after the last step, write the whole model for Hugging Face to huggingface "
+                     "in run.directory, in the type of the training (float32: in bfloat16); in any "
+                     "ZeRO stage, and even if checkpoint.at_end is false; auto: false")
+                  .or_auto());
   for (const auto* other :
        {"gather_16bit_weights_on_model_save", "stage3_gather_fp16_weights_on_model_save"})
     k.push_back(obeyed(std::string(zero) + other, boolean, false, anything(),
@@ -99,38 +96,37 @@ void add_export(Keys& k) {
 // Hybrid sharding: the state is sharded over groups of data ranks, and each group has a full copy.
 void add_hybrid(Keys& k) {
   k.push_back(obeyed(zero + std::string("mics_shard_size"), integer, -1, at_least(-1),
-                     "data ranks that share one copy of what the stage cuts (MiCS); -1: all")
+                     "data ranks per copy of the sharded state (MiCS); -1: all")
                   .in("ranks"));
   k.push_back(obeyed(zero + std::string("zero_hpz_partition_size"), integer, 1, at_least(1),
-                     "the same by ZeRO++'s name; 1: all. ZeRO++ keeps a second copy of the "
-                     "parameters alone in each group and cuts all else over all ranks; here the "
-                     "group has a copy of all that the stage cuts")
+                     "mics_shard_size under ZeRO++'s name; 1: all. ZeRO++ keeps a second copy of "
+                     "only the parameters in each group and shards all else over all ranks; here "
+                     "each group has a copy of all sharded state")
                   .in("ranks"));
 }
 
 // PyTorch's FullyShardedDataParallel: its names for ZeRO's settings.
 void add_fsdp(Keys& k) {
   const std::string p = "fsdp.";
-  k.push_back(
-      obeyed(p + "sharding_strategy", string, nullptr,
-             one_of_any_case({"FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD"}),
-             "ZeRO stage by FSDP's name: 3, 2, 0, and 3 within each node with copies across "
-             "nodes; all tensors are cut"));
+  k.push_back(obeyed(p + "sharding_strategy", string, nullptr,
+                     one_of_any_case({"FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD"}),
+                     "sharding under FSDP's names: ZeRO-3, ZeRO-2, ZeRO-0, and ZeRO-3 within each "
+                     "node with copies across nodes; all tensors are sharded"));
   k.push_back(obeyed(p + "backward_prefetch", string, "BACKWARD_PRE",
                      one_of_any_case({"BACKWARD_PRE", "BACKWARD_POST", "NO_PREFETCH"}),
-                     "BACKWARD_PRE: parameters are gathered ahead of their use; else not"));
+                     "BACKWARD_PRE: gather parameters ahead of their use; else not"));
   k.push_back(obeyed(p + "limit_all_gathers", boolean, true, anything(),
-                     "never more ahead than the largest layer; else as many as "
-                     "zero_optimization.stage3_prefetch_bucket_size says"));
+                     "gather at most the largest layer ahead; false: up to "
+                     "zero_optimization.stage3_prefetch_bucket_size"));
   k.push_back(refused(p + "cpu_offload", boolean, false, "parameters in host memory",
-                      "say zero_optimization.offload_param"));
+                      "set zero_optimization.offload_param"));
   k.push_back(refused(p + "offload_params", boolean, false, "parameters in host memory",
-                      "say zero_optimization.offload_param"));
+                      "set zero_optimization.offload_param"));
   for (const auto* name :
        {"forward_prefetch", "use_orig_params", "sync_module_states", "cpu_ram_efficient_loading",
         "state_dict_type", "auto_wrap_policy", "transformer_layer_cls_to_wrap", "min_num_params",
         "mixed_precision", "reshard_after_forward", "version", "xla"})
-    k.push_back(accepted(p + name, any, nullptr, "of PyTorch's own machinery; a unit is a layer"));
+    k.push_back(accepted(p + name, any, nullptr, "internal to PyTorch; a unit is a layer"));
 }
 
 void add_zero_features(Keys& k) {
@@ -143,74 +139,75 @@ void add_zero_features(Keys& k) {
   no("zero_quantized_nontrainable_weights", boolean, false, "ZeRO++ quantized frozen weights",
      "it changes the weights; triax gathers them as they are");
   no("zero_quantized_gradients", boolean, false, "ZeRO++ quantized gradients",
-     "it changes the gradients; triax sums them in the type that data_types.grad_accum_dtype says");
+     "it changes the gradients; triax sums them in the type of data_types.grad_accum_dtype");
   no("zenflow", object, nullptr, "asynchronous offloaded updates", "ZenFlow is not built yet");
 }
 
 // Keys that both offload sections share; `what` is the state that the device holds.
 void add_offload_place(Keys& k, const std::string& path, const std::string& what) {
   k.push_back(obeyed(path + "device", string, "none", one_of({"none", "cpu", "nvme"}),
-                     "where " + what +
-                         ": none, beside the compute; cpu, in host memory (the same in a build for "
-                         "the CPU); nvme, in a file of each rank in nvme_path; auto: none")
+                     "location of the " + what +
+                         ". none: memory of the compute device; cpu: host memory (the same in a "
+                         "build for the CPU); nvme: one file per rank in nvme_path; auto: none")
                   .or_auto());
   k.push_back(obeyed(path + "nvme_path", KeyType::path, nullptr, anything(),
                      "directory for the files of device nvme, on the fastest disk of each node; "
                      "they are removed at the end of the run")
                   .or_empty());
   k.push_back(accepted(path + "pin_memory", boolean, nullptr,
-                       "buffers of device nvme are registered with the kernel where it lets them"));
+                       "buffers of device nvme are registered with the kernel if it allows that"));
 }
 
 void add_offload(Keys& k) {
   const auto optimizer = zero + std::string("offload_optimizer.");
-  add_offload_place(k, optimizer, "optimizer state lives");
+  add_offload_place(k, optimizer, "optimizer state");
   k.push_back(obeyed(optimizer + "buffer_count", integer, 4, from_to(1, 1e6),
-                     "parts of the state (see sub_group_size) in memory at once, at most; three "
-                     "are of use: one is fetched, one stepped, one stored")
-                  .in("parts"));
+                     "most sub-groups of the state (see sub_group_size) in memory at once; at most "
+                     "three are of use: one is fetched, one stepped, one stored")
+                  .in("sub-groups"));
   k.push_back(obeyed(optimizer + "pipeline_read", boolean, false, anything(),
-                     "fetch the next part while one is stepped"));
+                     "fetch the next sub-group while one is stepped"));
   k.push_back(obeyed(optimizer + "pipeline_write", boolean, false, anything(),
-                     "store a part while the next is stepped"));
+                     "store a sub-group while the next is stepped"));
   k.push_back(obeyed(optimizer + "ratio", number, 1.0, from_to(0, 1),
                      "share of the state that is offloaded; the rest stays in memory"));
   k.push_back(obeyed(optimizer + "buffer_size", integer, nullptr, at_least(1),
-                     "elements of each of these buffers, the most of a part: as sub_group_size")
+                     "elements per buffer; limits a sub-group as sub_group_size does")
                   .in("elements"));
-  k.push_back(accepted(optimizer + "max_in_cpu", any, nullptr,
-                       "of offload_param; ratio says what of the optimizer state stays in memory"));
+  k.push_back(
+      accepted(optimizer + "max_in_cpu", any, nullptr,
+               "for offload_param; ratio says how much of the optimizer state stays in memory"));
   for (const auto* name : {"pipeline", "fast_init", "super_offload", "cpuadam_cores_perc"})
     k.push_back(accepted(optimizer + name, any, nullptr,
-                         "of DeepSpeed's own machinery; fresh state is zeros that no pass writes"));
+                         "internal to DeepSpeed; fresh state is zeros that no pass writes"));
   const auto param = zero + std::string("offload_param.");
-  add_offload_place(k, param, "parameters live (stage 3)");
-  k.push_back(
-      obeyed(param + "buffer_count", integer, 5, from_to(1, 1e6),
-             "layers' parameters in memory (of a GPU, where that computes) at once, where they are "
-             "loaded ahead of use")
-          .in("layers"));
+  add_offload_place(k, param, "parameters (ZeRO-3)");
+  k.push_back(obeyed(param + "buffer_count", integer, 5, from_to(1, 1e6),
+                     "layers whose parameters are in memory (GPU memory, if a GPU computes) at "
+                     "once when they are loaded ahead of use")
+                  .in("layers"));
   k.push_back(obeyed(param + "buffer_size", integer, 100'000'000, at_least(1),
-                     "elements of each of these buffers: together they bound what is loaded ahead")
+                     "elements per buffer; all buffers together limit what is loaded ahead")
                   .in("elements")
                   .or_auto());
   k.push_back(obeyed(param + "max_in_cpu", integer, 1'000'000'000, at_least(0),
-                     "of device nvme, parameters of a rank that stay in the host's memory all the "
-                     "time; those beyond go to nvme_path")
+                     "with device nvme: parameters of a rank that stay in host memory; the rest go "
+                     "to nvme_path")
                   .in("elements"));
   k.push_back(obeyed(param + "ratio", number, 1.0, from_to(0, 1),
-                     "share of a rank's parameters that is offloaded; the rest stays beside the "
-                     "compute (on the CPU in memory, as max_in_cpu says of a number)"));
+                     "share of a rank's parameters that is offloaded; the rest stays in the memory "
+                     "of the compute device (on the CPU like max_in_cpu, as a share)"));
   k.push_back(obeyed(param + "pipeline_read", boolean, true, anything(),
                      "load parameters ahead of their use"));
   k.push_back(obeyed(param + "pipeline_write", boolean, true, anything(),
                      "save stepped parameters while the next layer is stepped"));
   for (const auto* name : {"pipeline", "fast_init", "super_offload", "cpuadam_cores_perc"})
-    k.push_back(accepted(param + name, any, nullptr, "of offload_optimizer"));
-  k.push_back(obeyed(zero + std::string("sub_group_size"), integer, 1'000'000'000, at_least(1),
-                     "most elements of a part of offloaded optimizer state; triax cuts parts of at "
-                     "most 4194304")
-                  .in("elements"));
+    k.push_back(accepted(param + name, any, nullptr, "for offload_optimizer"));
+  k.push_back(
+      obeyed(
+          zero + std::string("sub_group_size"), integer, 1'000'000'000, at_least(1),
+          "most elements of a sub-group of offloaded optimizer state; triax uses at most 4194304")
+          .in("elements"));
   k.push_back(obeyed(zero + std::string("cpu_offload"), boolean, false, anything(),
                      "old name of offload_optimizer.device cpu"));
   for (const auto* name : {"cpu_offload_param", "cpu_offload_params"})
@@ -236,42 +233,42 @@ void add_aio(Keys& k) {
 
 void add_activation_checkpointing(Keys& k) {
   const auto p = std::string("activation_checkpointing.");
-  k.push_back(obeyed(p + "number_checkpoints", integer, nullptr, from_to(0, 1e6),
-                     "layers of a stage, from its first, whose activations are recomputed in the "
-                     "backward pass; 0: none; null: none, or with granularity selective all")
-                  .in("layers"));
-  k.push_back(obeyed(p + "granularity", string, "full", one_of({"full", "selective"}),
-                     "what of a layer is recomputed. full: all but its input; selective: attention "
-                     "alone, from q, k and v (Megatron-LM's name)"));
   k.push_back(
-      obeyed(p + "keep_outputs", boolean, false, anything(),
-             "keep the outputs of norms and of GELU too, which the backward pass makes again "
-             "otherwise: a GPU's step is 3 to 4% shorter for GPT-2, and takes more memory "
-             "(--dry-run says how much)"));
+      obeyed(p + "number_checkpoints", integer, nullptr, from_to(0, 1e6),
+             "layers of each pipeline stage, from its first, whose activations are recomputed in "
+             "the backward pass; 0: none; null: none, or all with granularity selective")
+          .in("layers"));
+  k.push_back(obeyed(p + "granularity", string, "full", one_of({"full", "selective"}),
+                     "activations of a layer that are recomputed. full: all but its input; "
+                     "selective: attention alone, from q, k and v (Megatron-LM's name)"));
+  k.push_back(obeyed(
+      p + "keep_outputs", boolean, false, anything(),
+      "keep the outputs of norms and GELU, which the backward pass otherwise recomputes: a GPT-2 "
+      "step on a GPU is 3 to 4% shorter, and takes more memory (--dry-run says how much)"));
   k.push_back(obeyed(p + "partition_activations", boolean, false, anything(),
-                     "cut the kept input of a recomputed layer over the tensor ranks; with "
-                     "parallel.sequence_parallel it is so already"));
+                     "shard the kept input of a recomputed layer over the tensor ranks; "
+                     "parallel.sequence_parallel does so already"));
   k.push_back(obeyed(p + "cpu_checkpointing", boolean, false, anything(),
-                     "keep the inputs of recomputed layers in host memory, beside the compute of "
-                     "a GPU: on the CPU they are there already, and are counted there"));
+                     "keep the inputs of recomputed layers in host memory while a GPU computes; on "
+                     "the CPU they are there already"));
   k.push_back(accepted(p + "contiguous_memory_optimization", boolean, false,
                        "activations lie in one arena"));
-  k.push_back(accepted(p + "synchronize_checkpoint_boundary", boolean, false,
-                       "of DeepSpeed's own machinery"));
-  k.push_back(accepted(p + "profile", boolean, false, "of DeepSpeed's own machinery"));
+  k.push_back(
+      accepted(p + "synchronize_checkpoint_boundary", boolean, false, "internal to DeepSpeed"));
+  k.push_back(accepted(p + "profile", boolean, false, "internal to DeepSpeed"));
 }
 
 void add_pipeline(Keys& k) {
-  k.push_back(obeyed(
-      "pipeline.activation_checkpoint_interval", integer, 0, from_to(0, 1e6),
-      "1 or more: recompute in every layer, whatever number_checkpoints says; 0: as it says"));
+  k.push_back(obeyed("pipeline.activation_checkpoint_interval", integer, 0, from_to(0, 1e6),
+                     "1 or more: recompute every layer, whatever number_checkpoints is; 0: as "
+                     "number_checkpoints"));
   k.push_back(refused("pipeline.stages", integer, "auto", "pipeline stages",
-                      "here they are parallel.pipeline"));
-  k.push_back(accepted("pipeline.partition", string, "best", "stages are cut to balanced cost"));
+                      "set parallel.pipeline instead"));
+  k.push_back(accepted("pipeline.partition", string, "best", "stages are balanced by cost"));
   k.push_back(accepted("pipeline.seed_layers", boolean, false, "weights never depend on the grid"));
-  k.push_back(accepted("pipeline.pipe_partitioned", boolean, true, "of DeepSpeed's own machinery"));
-  k.push_back(accepted("pipeline.grad_partitioned", boolean, true, "of DeepSpeed's own machinery"));
-  k.push_back(accepted("pipeline.use_reentrant", boolean, nullptr, "of DeepSpeed's own machinery"));
+  k.push_back(accepted("pipeline.pipe_partitioned", boolean, true, "internal to DeepSpeed"));
+  k.push_back(accepted("pipeline.grad_partitioned", boolean, true, "internal to DeepSpeed"));
+  k.push_back(accepted("pipeline.use_reentrant", boolean, nullptr, "internal to DeepSpeed"));
 }
 
 }  // namespace

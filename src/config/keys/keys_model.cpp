@@ -32,7 +32,7 @@ void add_common(Keys& k) {
     k.push_back(accepted(std::string("model.") + name, any, nullptr, "Hugging Face bookkeeping"));
   for (const auto* name : token_id_keys)
     k.push_back(obeyed(std::string("model.") + name, any, nullptr, anything(),
-                       "goes into exports as it is; training makes no use of it"));
+                       "copied to exports; training does not use it"));
 }
 
 // partition_blocks takes time quadratic in the blocks: a million would take hours.
@@ -64,7 +64,7 @@ void add_gpt2(Keys& k) {
   add(obeyed("model.attn_pdrop", number, 0.0, dropout,
              "dropout of attention weights (0 here, 0.1 at Hugging Face)")
           .in("probability"));
-  const std::string other = "triax has GPT-2 as published only";
+  const std::string other = "triax implements GPT-2 as published";
   add(refused("model.scale_attn_weights", boolean, true,
               "attention scores divided by sqrt(head size)", other));
   add(refused("model.scale_attn_by_inverse_layer_idx", boolean, false,
@@ -76,7 +76,7 @@ void add_gpt2(Keys& k) {
   add(accepted("model.task_specific_params", any, nullptr, "Hugging Face bookkeeping"));
   for (const auto* name : {"type", "use_proj", "activation", "proj_to_labels", "first_dropout"})
     add(accepted(std::string("model.summary_") + name, any, nullptr,
-                 "of classification heads, which triax has not"));
+                 "for classification heads, which triax does not have"));
 }
 
 // Sizes that llama and qwen2 name alike but default differently.
@@ -115,31 +115,32 @@ void add_rope(Keys& k) {
   const auto add = [&](Key&& key) { k.push_back(std::move(key).only({"llama", "qwen2"})); };
   const std::string in = "model.rope_scaling.";
   add(obeyed(in + "rope_type", string, "default", one_of({"default", "linear", "llama3"}),
-             "rotary positions as trained, all slower by factor, or only the slow ones (Llama "
-             "3.1); older name: type")
+             "rotary positions as trained (default), all slowed by factor (linear), or only the "
+             "slow ones (llama3, Llama 3.1); older name: type")
           .without({"yarn", "dynamic", "longrope", "proportional"}));
   add(obeyed(in + "factor", number, nullptr, at_least(1),
-             "how much slower the pairs of linear and llama3 turn; needed there"));
+             "slowdown of the rotary pairs; linear and llama3 need it"));
   add(obeyed(in + "low_freq_factor", number, nullptr, above(0),
-             "llama3 slows all of a pair that turns less often in the original context; needed "
-             "there")
+             "llama3 fully slows a pair that turns less often in the original context, and needs "
+             "this key")
           .in("turns"));
   add(obeyed(in + "high_freq_factor", number, nullptr, above(0),
-             "llama3 leaves a pair that turns more often in the original context; needed there")
+             "llama3 does not slow a pair that turns more often in the original context, and needs "
+             "this key")
           .in("turns"));
   add(obeyed(in + "original_max_position_embeddings", integer, nullptr, from_to(1, 1e9),
-             "the original context of llama3; left out: max_position_embeddings")
+             "original context of llama3; left out: max_position_embeddings")
           .in("tokens"));
   for (const auto* name : {"full_attention", "sliding_attention"})
     add(refused(in + name, object, nullptr, "rotary positions of some of the layers",
-                "all layers turn alike"));
+                "all layers have the same rotary positions"));
   add(refused(in + "mrope_section", list, nullptr, "rotary positions of images",
-              "positions are those of text"));
-  add(refused(in + "partial_rotary_factor", number, 1.0, "part of each head that turns",
-              "heads turn as a whole"));
+              "triax has text positions only"));
+  add(refused(in + "partial_rotary_factor", number, 1.0, "share of each head with rotary positions",
+              "rotary positions apply to whole heads"));
   add(refused("model.original_max_position_embeddings", integer, nullptr,
               "the original context outside of rope_scaling",
-              "it is read in rope_scaling, beside the rope_type that it belongs to"));
+              "set it in rope_scaling, beside rope_type"));
   add(obeyed("model.rope_parameters", object, nullptr, anything(),
              "Hugging Face 5's rope_scaling, with rope_theta in it"));
 }
@@ -152,7 +153,7 @@ void add_foreign(Keys& k) {
                         "triax has no model with it")
                     .only({"llama", "qwen2"}));
   };
-  add("partial_rotary_factor", number, 1.0, "part of each head that turns");
+  add("partial_rotary_factor", number, 1.0, "share of each head with rotary positions");
   for (const auto* name : {"attention_multiplier", "embedding_multiplier", "residual_multiplier",
                            "logits_scaling", "logit_scale"})
     add(name, number, 1.0, "factor on a part of the model");
@@ -168,7 +169,7 @@ void add_variants(Keys& k) {
   const auto llama = [&](Key&& key) { k.push_back(std::move(key).only({"llama"})); };
   const auto qwen2 = [&](Key&& key) { k.push_back(std::move(key).only({"qwen2"})); };
   llama(obeyed("model.attention_bias", boolean, false, anything(),
-               "biases of the maps to queries, keys and values and of the output"));
+               "biases of the query, key, value and output maps"));
   llama(obeyed("model.mlp_bias", boolean, false, anything(), "biases of the MLP's maps"));
   llama(accepted("model.pretraining_tp", integer, 1, "how the published weights were trained"));
   k.push_back(refused("model.use_sliding_window", boolean, false, "attention in a window",
@@ -179,8 +180,8 @@ void add_variants(Keys& k) {
   llama(obeyed("model.num_key_value_heads", integer, nullptr, from_to(1, 1e6),
                "key and value heads; left out or null: num_attention_heads"));
   qwen2(obeyed("model.num_key_value_heads", integer, 32, from_to(1, 1e6),
-               "key and value heads; left out: 32 whatever num_attention_heads is, as at Hugging "
-               "Face; null: num_attention_heads"));
+               "key and value heads; left out: 32 for any num_attention_heads, as at Hugging Face; "
+               "null: num_attention_heads"));
   qwen2(accepted("model.sliding_window", integer, nullptr,
                  "window, unused without use_sliding_window"));
   qwen2(accepted("model.max_window_layers", integer, nullptr,

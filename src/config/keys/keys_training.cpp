@@ -9,15 +9,15 @@ using Keys = std::vector<Key>;
 
 void add_batch(Keys& k) {
   k.push_back(
-      obeyed("train_batch_size", integer, "auto", from_to(1, 1e12),
-             "global batch = micro x accumulation x parallel.data; it or the micro batch must "
-             "be given")
+      obeyed(
+          "train_batch_size", integer, "auto", from_to(1, 1e12),
+          "global batch = micro x accumulation x parallel.data; it or the micro-batch must be set")
           .in("samples"));
   k.push_back(obeyed("train_micro_batch_size_per_gpu", integer, "auto", from_to(1, 1e9),
-                     "samples a forward pass takes; auto: from the other two, else 1")
+                     "samples per forward pass; auto: from the other two, else 1")
                   .in("samples"));
   k.push_back(obeyed("gradient_accumulation_steps", integer, "auto", from_to(1, 1e6),
-                     "micro-batches a step; auto: from the other two, else 1")
+                     "micro-batches per step; auto: from the other two, else 1")
                   .in("micro-batches"));
   k.push_back(refused("managed_gradient_accumulation", boolean, true,
                       "the trainer counts micro-batches", "triax always does"));
@@ -45,7 +45,7 @@ void add_optimizer(Keys& k) {
   add(obeyed("optimizer.params.adam_w_mode", boolean, true, anything(),
              "decoupled decay; Adam with false is refused"));
   add(obeyed("optimizer.params.stochastic_rounding", boolean, false, anything(),
-             "16-bit weights are rounded from their float32 masters at random, right on average"));
+             "round 16-bit weights from their float32 masters stochastically, without bias"));
   add(refused("optimizer.params.bias_correction", boolean, true,
               "moments corrected for their start at zero",
               "AdamW here is Loshchilov and Hutter's"));
@@ -57,15 +57,15 @@ void add_optimizer(Keys& k) {
   for (const auto* name : {"torch_adam", "fused", "foreach", "capturable", "differentiable",
                            "set_grad_none", "fp32_optimizer_states"})
     add(accepted(std::string("optimizer.params.") + name, any, nullptr,
-                 "which of PyTorch's bodies runs"));
-  k.push_back(
-      accepted("optimizer.legacy_fusion", boolean, false, "which of DeepSpeed's bodies runs"));
+                 "selects an implementation in PyTorch"));
+  k.push_back(accepted("optimizer.legacy_fusion", boolean, false,
+                       "selects an implementation in DeepSpeed"));
   for (const auto* name : {"freeze_step", "cuda_aware", "comm_backend_name", "var_freeze_step",
                            "var_update_scaler", "local_step_scaler", "local_step_clipper",
                            "max_coeff", "min_coeff", "coeff_beta", "factor_max", "factor_min",
                            "factor_threshold", "momentum", "muon_lr", "adam_lr", "ns_method"})
     k.push_back(refused(std::string("optimizer.params.") + name, any, nullptr,
-                        "of optimizers other than AdamW", "only AdamW is built"));
+                        "for optimizers other than AdamW", "only AdamW is built"));
 }
 
 void add_warmup(Keys& k) {
@@ -84,7 +84,7 @@ void add_warmup(Keys& k) {
           .or_auto(),
       {"WarmupDecayLR"});
   add(obeyed(p + "warmup_num_steps", integer, 1000, at_least(0),
-             "steps of the warm-up, at least 2 are taken; auto: 0")
+             "steps of the warm-up, of which at least 2 are used; auto: 0")
           .in("steps")
           .or_auto(),
       {"WarmupLR", "WarmupDecayLR", "WarmupCosineLR"});
@@ -116,13 +116,13 @@ void add_one_cycle(Keys& k) {
       obeyed("", number, 0.0, at_least(0), "after the cycle: lr / (1 + rate x intervals)"));
   add("cycle_first_step_size", obeyed("", integer, 2000, at_least(1), "steps up").in("steps"));
   add("cycle_second_step_size",
-      obeyed("", integer, "auto", at_least(0), "steps down; auto: as many as up").in("steps"));
+      obeyed("", integer, "auto", at_least(0), "steps down; auto: the same as up").in("steps"));
   add("cycle_first_stair_count", obeyed("", integer, 0, at_least(0), "stairs up; 0: a ramp"));
   add("cycle_second_stair_count",
-      obeyed("", integer, "auto", at_least(0), "stairs down; auto: as many as up"));
-  add("decay_step_size",
-      obeyed("", integer, 0, at_least(0), "an interval of the decay after the cycle; 0: no decay")
-          .in("steps"));
+      obeyed("", integer, "auto", at_least(0), "stairs down; auto: the same as up"));
+  add("decay_step_size", obeyed("", integer, 0, at_least(0),
+                                "length of an interval of the decay after the cycle; 0: no decay")
+                             .in("steps"));
   add("cycle_momentum",
       obeyed("", boolean, true, anything(),
              "cycle beta1 against the learning rate; beta2 becomes 0.99, as in DeepSpeed"));
@@ -149,10 +149,11 @@ void add_scheduler(Keys& k) {
                   .or_auto()
                   .only({"cosine"}));
   k.push_back(refused("scheduler.params.last_batch_iteration", integer, -1,
-                      "where the schedule starts", "a resumed run goes on where it stopped"));
+                      "step at which the schedule starts",
+                      "a resumed run goes on where it stopped"));
   for (const auto* name : {"lr_range_test_min_lr", "lr_range_test_step_size",
                            "lr_range_test_step_rate", "lr_range_test_staircase"})
-    k.push_back(refused(std::string("scheduler.params.") + name, any, nullptr, "of LRRangeTest",
+    k.push_back(refused(std::string("scheduler.params.") + name, any, nullptr, "for LRRangeTest",
                         "LRRangeTest is not built yet"));
 }
 
@@ -162,18 +163,19 @@ void add_fp16(Keys& k) {
                      "train in float16, with float32 master weights and a scaled loss")
                   .or_auto());
   k.push_back(obeyed(p + "loss_scale", number, 0.0, at_least(0),
-                     "factor on the loss, the mean over the global batch, so that it acts alike on "
-                     "every grid; 0: dynamic, halved on overflow and doubled in quiet times"));
+                     "factor on the loss (the mean over the global batch, so that it acts the same "
+                     "on every grid); 0: dynamic, halved on overflow and doubled after "
+                     "loss_scale_window steps without one"));
   k.push_back(obeyed(p + "initial_scale_power", integer, 16, from_to(0, 64),
-                     "a dynamic factor starts at 2 to this power"));
+                     "the dynamic factor starts at 2 to this power"));
   k.push_back(obeyed(p + "loss_scale_window", integer, 1000, at_least(1),
                      "steps without overflow after which the factor doubles")
                   .in("steps"));
   k.push_back(obeyed(p + "hysteresis", integer, 2, from_to(1, 1e9),
                      "overflows before the factor is halved"));
   k.push_back(obeyed(p + "consecutive_hysteresis", boolean, false, anything(),
-                     "a step without overflow starts the count of hysteresis anew"));
-  k.push_back(obeyed(p + "min_loss_scale", number, 1.0, above(0), "least dynamic factor"));
+                     "a step without overflow restarts the count of hysteresis"));
+  k.push_back(obeyed(p + "min_loss_scale", number, 1.0, above(0), "smallest dynamic factor"));
   k.push_back(accepted(p + "auto_cast", boolean, nullptr, "all of the model is in float16"));
   k.push_back(refused(p + "fp16_master_weights_and_grads", boolean, false,
                       "master weights in float16", "master weights are float32 here"));
@@ -189,15 +191,15 @@ void add_bf16(Keys& k) {
                           "master weights and moments are float32 here"));
     for (const auto* name :
          {"immediate_grad_update", "check_grad_overflow", "auto_cast", "loss_scale"})
-      k.push_back(accepted(section + name, any, nullptr, "of DeepSpeed's own machinery"));
+      k.push_back(accepted(section + name, any, nullptr, "internal to DeepSpeed"));
   }
 }
 
 void add_fp8(Keys& k) {
   k.push_back(obeyed("fp8.enabled", boolean, false, anything(),
                      "with bf16: multiply the linear maps of the blocks in 8 bits (E4M3, gradients "
-                     "E5M2), each matrix scaled by what it holds; in bf16, with the same "
-                     "rounding, where there is no such product"));
+                     "E5M2), each matrix scaled by its largest value; a device without 8-bit "
+                     "products multiplies in bf16, with the same rounding"));
 }
 
 void add_precision(Keys& k) {
@@ -217,14 +219,14 @@ void add_precision(Keys& k) {
                        "unused while torch_autocast.enabled is false"));
   k.push_back(accepted("torch_autocast.lower_precision_safe_modules", strings, nullptr,
                        "unused while torch_autocast.enabled is false"));
-  k.push_back(obeyed(
-      "data_types.grad_accum_dtype", string, nullptr, one_of({"fp32", "bf16", "fp16"}),
-      "type in which gradients are kept, and summed over micro-batches and between ranks; absent: "
-      "as in DeepSpeed, fp32 for a bf16 model at ZeRO stage 0, else the model's type"));
+  k.push_back(
+      obeyed("data_types.grad_accum_dtype", string, nullptr, one_of({"fp32", "bf16", "fp16"}),
+             "type in which gradients are kept, and summed over micro-batches and between ranks; "
+             "absent: as in DeepSpeed, fp32 for a bf16 model at ZeRO-0, else the model's type"));
   k.push_back(accepted("data_types.param_dtype", string, nullptr,
-                       "parameters have the type that bf16 and fp16 say"));
+                       "bf16 and fp16 set the type of the parameters"));
   k.push_back(accepted("data_types.buffer_dtype", string, nullptr,
-                       "buffers have the type that bf16 and fp16 say"));
+                       "bf16 and fp16 set the type of the buffers"));
 }
 
 }  // namespace
@@ -235,10 +237,9 @@ Keys training_keys() {
   add_optimizer(k);
   add_scheduler(k);
   add_precision(k);
-  k.push_back(
-      obeyed("steps_per_print", integer, 10, at_least(1), "a line of progress each so many steps")
-          .in("steps")
-          .or_auto());
+  k.push_back(obeyed("steps_per_print", integer, 10, at_least(1), "steps between lines of progress")
+                  .in("steps")
+                  .or_auto());
   k.push_back(
       obeyed("dump_state", boolean, false, anything(), "print the resolved job at the start"));
   return k;

@@ -66,7 +66,7 @@ struct Reader {
     const Origin type = origin_of(type_key);
     if (origin_of(path).file == type.file) return {};
     return ", which " + type.text() +
-           " says. Objects are merged key by key: set this one to null there to remove it";
+           " sets. Objects are merged key by key: set this key to null there to remove it";
   }
 
   void unknown(const std::string& path) const {
@@ -76,7 +76,7 @@ struct Reader {
     if (table.find(path) == nullptr)
       fail(path, "unknown key (nearest: " + table.nearest(path, type) + ")");
     else if (type.empty())
-      fail(path, "unused without " + type_key + ". Say " + type_key + " or leave this out");
+      fail(path, "unused without " + type_key + ". Set " + type_key + " or leave this out");
     else
       fail(path, "a key of " + other_types(path) + ", not of " + type_key + " \"" + type + "\"" +
                      way_out(path, type_key));

@@ -60,8 +60,8 @@ bool take_family(Settings& settings, const std::vector<ModelSource>& sources, co
   }
   if (chosen == nullptr && wrong.empty())
     wrong.add(section,
-              "model.architecture: missing. Say gpt2, llama or qwen2, or name a config.json in "
-              "model.config");
+              "model.architecture: missing. Set it to gpt2, llama or qwen2, or name a config.json "
+              "in model.config");
   errors.add(wrong);
   if (chosen == nullptr) return false;
   put(settings, "model.architecture", chosen->name, origin, origin.text());
@@ -224,7 +224,7 @@ std::string problem_with_weights(const std::string& directory) {
     const FileLook look = look_at(fs::path(directory) / name);
     if (look.there || !look.problem.empty()) return look.problem;
   }
-  return "no model.safetensors in " + directory + ". For the shape alone, say model.config";
+  return "no model.safetensors in " + directory + ". For the shape alone, set model.config";
 }
 
 // Adds the config.json in directory `from`, else the file `config`; false if it cannot be read.

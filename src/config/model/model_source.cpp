@@ -207,7 +207,7 @@ void require_shape(Settings& settings, const std::vector<ModelSource>& sources, 
   for (const char* key : gpt2 ? sizes_of_gpt2 : sizes_of_llama) {
     const std::string path = std::string(section) + key;
     if (settings.has(path) || !settings.sound({path})) continue;
-    settings.error(errors, path, "missing. It is part of the model's shape: say it");
+    settings.error(errors, path, "missing. Set it: it is part of the model's shape");
   }
 }
 
@@ -218,9 +218,10 @@ void judge_unknown_keys(Settings& settings, ErrorList& errors) {
     if (std::ranges::find(harmless, key) != std::end(harmless)) continue;
     const std::string other = meant(settings, path);
     if (makes_shape(other) && !settings.has(section + other)) {
-      errors.add(origin, fmt::format("{}: unknown key, and {} is missing, which seems to be meant. "
-                                     "Correct it",
-                                     path, other));
+      errors.add(
+          origin,
+          fmt::format("{}: unknown key; {}, which seems to be meant, is missing. Correct the name",
+                      path, other));
       settings.mark_wrong(section + other);
       continue;
     }
@@ -229,10 +230,10 @@ void judge_unknown_keys(Settings& settings, ErrorList& errors) {
     file = origin.file;
   }
   if (!keys.empty())
-    settings.warn(fmt::format(
-        "{}: triax does not know these keys, which have no effect: {}. Where one of them changes "
-        "what the model computes, this is another model",
-        file, keys));
+    settings.warn(
+        fmt::format("{}: triax does not know these keys, which have no effect: {}. If one of them "
+                    "changes what the model computes, triax trains another model",
+                    file, keys));
 }
 
 }  // namespace triax

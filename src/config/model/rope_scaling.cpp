@@ -14,13 +14,15 @@ void take_original_context(Settings& s) {
   if (!s.sound({original, longest})) return;
   if (!s.has(original)) {
     s.resolve(original, s.at(longest).value, "default");
-    s.warn(original, fmt::format("missing: taken to be model.max_position_embeddings {}, as "
-                                 "Hugging Face does",
-                                 s.integer(longest)));
+    s.warn(original,
+           fmt::format("missing: set to model.max_position_embeddings {}, as Hugging Face does",
+                       s.integer(longest)));
   } else if (s.integer(original) > s.integer(longest)) {
-    s.warn(original, fmt::format("{} is more than model.max_position_embeddings {}, the context "
-                                 "that it was stretched to",
-                                 s.integer(original), s.integer(longest)));
+    s.warn(
+        original,
+        fmt::format(
+            "{} is more than model.max_position_embeddings {}, the context that it is stretched to",
+            s.integer(original), s.integer(longest)));
   }
 }
 

@@ -44,8 +44,8 @@ void check_moments(Settings& s, ErrorList& errors) {
   const double step = std::ceil(s.number(up) + s.number(down) + intervals * s.number(interval));
   if (step >= s.number("run.steps")) return;
   s.error(errors, rate,
-          fmt::format("{} takes beta1 to 1 at step {:.0f} of run.steps {}, where AdamW ends. Lower "
-                      "it, or raise {}",
+          fmt::format("{} raises beta1 to 1 at step {:.0f} of run.steps {}, and AdamW needs less "
+                      "than 1. Lower it, or raise {}",
                       s.number(rate), step, s.integer("run.steps"), interval));
 }
 

@@ -127,8 +127,8 @@ Names files_of(Settings& settings, const std::string& key, const std::string& pa
   }
   if (std::ranges::any_of(found.files, refused)) return {};
   if (!found.unlisted.empty())  // such as lost+found
-    settings.warn(key,
-                  fmt::format("{}: what {} matches there is left out", found.unlisted, pattern));
+    settings.warn(
+        key, fmt::format("{}: files that {} matches there are left out", found.unlisted, pattern));
   return patterns_of(without_indices(found.files));
 }
 
@@ -157,14 +157,13 @@ void warn_of_repeated(Settings& settings, const std::vector<std::string>& train,
   for (const auto& file : valid)
     if (const auto id = id_of(file); id && trained.contains(*id)) shared.push_back(file);
   if (!twice.empty())
-    settings.warn("data.train", fmt::format("{} of {} files are there before, {} first: an epoch "
-                                            "has their tokens more than once",
+    settings.warn("data.train", fmt::format("{} of {} files are listed before, {} first: an epoch "
+                                            "reads their tokens more than once",
                                             twice.size(), train.size(), twice.front()));
   if (!shared.empty())
-    settings.warn("data.valid",
-                  fmt::format("{} of {} files are in data.train too, {} first: the validation loss "
-                              "is of data that are trained on",
-                              shared.size(), valid.size(), shared.front()));
+    settings.warn("data.valid", fmt::format("{} of {} files are in data.train too, {} first: the "
+                                            "validation loss is measured on training data",
+                                            shared.size(), valid.size(), shared.front()));
 }
 
 }  // namespace triax

@@ -52,11 +52,12 @@ void check_moved(Settings& s, ErrorList& missing) {
   const FileLook job = look_at(named / "job.json");
   std::error_code absent;
   if (job.there || !job.problem.empty() || fs::equivalent(named, here, absent)) return;
-  s.error(missing, key,
-          fmt::format("there is no run in {0} any more, the directory of the run that wrote {1}. "
-                      "Where it was moved to {2}, go on with --set run.directory={2}; for another "
-                      "run name another directory",
-                      named.string(), origin.file, here));
+  s.error(
+      missing, key,
+      fmt::format(
+          "there is no run in {0} any more, the directory of the run that wrote {1}. If the run "
+          "was moved to {2}, use --set run.directory={2}; for a new run, set another directory",
+          named.string(), origin.file, here));
 }
 
 // Token files are known by extension, or by a zero byte in the first 64 bytes, which every token
@@ -79,10 +80,11 @@ void check_tokens_of_weights(const Settings& s, const ModelConfig& m, const std:
   if (m.weights.empty() || m.vocabulary == 256 || s.given("data.tokenizer")) return;
   errors.add(
       s.at("data.train").origin,
-      fmt::format("data.tokenizer: missing: {} would be read as bytes, and the {} tokens of "
-                  "model.from are another tokenizer's. Name token files made with that one (llm.c, "
-                  "Megatron, HDF5), or say \"bytes\" if that is what the model was trained on",
-                  text, m.vocabulary));
+      fmt::format(
+          "data.tokenizer: missing: {} would be read as bytes, but the {} tokens of model.from "
+          "belong to another tokenizer. Name token files made with it (llm.c, Megatron, HDF5), or "
+          "set data.tokenizer to \"bytes\" if the model was trained on bytes",
+          text, m.vocabulary));
 }
 
 // With the tokenizer "bytes", text becomes tokens 0 to 255; token files bring their own vocabulary.
@@ -92,7 +94,7 @@ void check_tokenizer(Settings& s, const ModelConfig& m, const std::vector<std::s
   if (tokenizer != "bytes") {
     s.error(errors, "data.tokenizer",
             "\"" + tokenizer +
-                "\" is not built yet. Say \"bytes\", or name token files in data.train "
+                "\" is not built yet. Set it to \"bytes\", or name token files in data.train "
                 "(llm.c, Megatron, HDF5)");
     return;
   }
@@ -102,8 +104,8 @@ void check_tokenizer(Settings& s, const ModelConfig& m, const std::vector<std::s
   if (m.vocabulary < 256)
     s.error(errors, "model.vocab_size",
             fmt::format(
-                "{} is less than 256, the tokens of data.tokenizer \"bytes\", as which {} would "
-                "be read. Say at least 256, or name token files (llm.c, Megatron, HDF5)",
+                "{} is less than the 256 tokens of data.tokenizer \"bytes\", with which {} would "
+                "be read. Set it to at least 256, or name token files (llm.c, Megatron, HDF5)",
                 m.vocabulary, *text));
 }
 
@@ -121,12 +123,12 @@ void check_communication_type(Settings& s, const std::string& kept, bool chosen,
   const std::string key = "communication_data_type";
   const std::string asked = messages_type(s);
   if (asked.empty() || asked == kept) return;
-  const std::string remedy = asked == "fp32" ? "Say data_types.grad_accum_dtype \"fp32\""
+  const std::string remedy = asked == "fp32" ? "Set data_types.grad_accum_dtype to \"fp32\""
                              : chosen        ? "Leave out this key or data_types.grad_accum_dtype"
                                              : "Leave it out";
   s.error(errors, key,
-          fmt::format("\"{}\", but gradients are {} here, and are summed between ranks in the type "
-                      "in which they are kept. {}",
+          fmt::format("\"{}\", but gradients are kept in {}, and ranks sum them in the type in "
+                      "which they are kept. {}",
                       s.string(key), kept, remedy));
 }
 
@@ -162,7 +164,7 @@ void check_time(Settings& s, ErrorList& errors) {
   s.error(
       errors, leave,
       fmt::format("{:g} s is all of run.time_limit, {:g} s: the run would stop before its first "
-                  "step. Say time for a step and two files, or a longer run.time_limit",
+                  "step. Set it to the time of one step and two files, or raise run.time_limit",
                   s.seconds(leave), s.seconds(limit)));
 }
 
@@ -203,7 +205,7 @@ void resolve_gradients(Settings& s, ErrorList& errors) {
   const bool chosen = s.has(sums);
   if (chosen && s.string(sums) != "fp32" && s.string(sums) != model)
     return s.error(errors, sums,
-                   fmt::format("\"{0}\" asks for a model of that type. Say fp32, or enable {0}",
+                   fmt::format("\"{0}\" needs a model of that type. Set it to fp32, or enable {0}",
                                s.string(sums)));
   if (!chosen) {
     const bool wide = model == "bf16" && s.integer(stage) == 0 && messages_type(s) != "bf16";
@@ -218,10 +220,10 @@ void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_fil
     s.resolve("data.seq_length", std::min(1024, std::max(1, m.positions)));
   else if (const auto length = s.integer("data.seq_length");
            s.sound({"model"}) && length > m.positions)
-    s.error(
-        errors, "data.seq_length",
-        fmt::format("{} is more than the model's {} positions. Say at most as many, or \"auto\"",
-                    length, m.positions));
+    s.error(errors, "data.seq_length",
+            fmt::format(
+                "{0} is more than the model's {1} positions. Set it to at most {1}, or to \"auto\"",
+                length, m.positions));
   auto train_patterns = data_files(s, "data.train", job_file, errors, missing);
   auto valid_patterns = data_files(s, "data.valid", job_file, errors, missing);
   const auto train = names_of_patterns(train_patterns), valid = names_of_patterns(valid_patterns);
@@ -256,7 +258,7 @@ void check_resume(Settings& s, ErrorList& missing, ErrorList& no_checkpoint) {
         resume + " is a directory. Name a file in it, or set checkpoint.directory to it");
   if (look.there) return;
   s.error(no_checkpoint, "checkpoint.resume",
-          "no such file: " + resume + ". Say auto, never, must or a checkpoint file");
+          "no such file: " + resume + ". Set it to auto, never, must or a checkpoint file");
 }
 
 }  // namespace triax

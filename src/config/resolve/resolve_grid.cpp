@@ -23,7 +23,7 @@ std::string let_data_follow(const Settings& s, int64_t ranks, int64_t inner) {
   const int64_t data = ranks / inner;
   const std::string global = "train_batch_size", micro = "train_micro_batch_size_per_gpu",
                     accumulation = "gradient_accumulation_steps";
-  std::string text = fmt::format("Say --set parallel.data=auto (here {})", data);
+  std::string text = fmt::format("Use --set parallel.data=auto (here {})", data);
   if (s.is_auto(global) || s.is_auto(micro) || s.is_auto(accumulation)) return text;
   const auto batch = static_cast<double>(s.integer(global));
   const bool same_micro =
@@ -71,7 +71,7 @@ void check_model_fits(Settings& s, const Grid& grid, const ModelConfig& m, int64
                         grid.tensor, m.kv_heads, fits()));
   if (m.layers < grid.pipeline * chunks)
     s.error(errors, "parallel.pipeline",
-            fmt::format("{} stages x {} chunks need as many layers, the model has {}. {}",
+            fmt::format("{} stages x {} chunks are more than the model's {} layers. {}",
                         grid.pipeline, chunks, m.layers, fits()));
 }
 
@@ -113,9 +113,10 @@ void resolve_batch(Settings& s, ErrorList& errors) {
           {global, micro, accumulation, "parallel.tensor", "parallel.pipeline", "parallel.data"}))
     return;
   if (!s.given(global) && !s.given(micro))
-    return s.error(errors, global,
-                   "missing. Say it, or " + micro +
-                       " (or \"auto\" for one: 1); as in DeepSpeed there is no default");
+    return s.error(
+        errors, global,
+        "missing. Set it or " + micro +
+            " (\"auto\" in one of them: a micro-batch of 1); as in DeepSpeed there is no default");
   const auto given = [&](const std::string& key) {
     return s.is_auto(key) ? int64_t{0} : s.integer(key);
   };
@@ -124,11 +125,10 @@ void resolve_batch(Settings& s, ErrorList& errors) {
   const auto rest = [&](const std::string& key, int64_t known) {  // g / (known x data), if whole
     const bool whole = known <= g / data && g % (known * data) == 0;
     if (!whole)
-      s.error(
-          errors, global,
-          fmt::format("{} is no multiple of {} {} x parallel.data {}. Say a multiple, or auto for "
-                      "one of them",
-                      g, key, known, data));
+      s.error(errors, global,
+              fmt::format("{} is not a multiple of {} {} x parallel.data {}. Set it to a multiple, "
+                          "or one of them to auto",
+                          g, key, known, data));
     return whole ? g / (known * data) : int64_t{1};
   };
   if (g > 0 && m > 0 && a > 0) {
@@ -137,8 +137,7 @@ void resolve_batch(Settings& s, ErrorList& errors) {
       s.error(
           errors, global,
           fmt::format(
-              "{} is not {} {} x {} {} x parallel.data {}. Correct one of them, or say auto for "
-              "it",
+              "{} is not {} {} x {} {} x parallel.data {}. Correct one of them, or set it to auto",
               g, micro, m, accumulation, a, data));
   } else if (g > 0) {
     if (m > 0) {
@@ -152,7 +151,7 @@ void resolve_batch(Settings& s, ErrorList& errors) {
     a = std::max<int64_t>(a, 1);
     if (static_cast<double>(m) * static_cast<double>(a) * static_cast<double>(data) > 1e12)
       s.error(errors, global,
-              "more than 1e12 samples a step. Lower " + micro + " or " + accumulation);
+              "more than 1e12 samples per step. Lower " + micro + " or " + accumulation);
     else
       g = m * a * data;
   }

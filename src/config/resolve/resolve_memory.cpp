@@ -54,7 +54,7 @@ void unite_names(Settings& s, ErrorList& errors) {
       s.resolve(inside, s.at(outside).value, outside);
     else if (s.at(outside).value != s.at(inside).value)
       s.error(errors, inside,
-              fmt::format("{}, and {}, the same by another name, says {}. Say one of the two",
+              fmt::format("{}, but its alias {} is {}. Set only one of them",
                           s.at(inside).value.dump(), outside, s.at(outside).value.dump()));
   }
 }
@@ -72,7 +72,7 @@ void resolve_fsdp(Settings& s, ErrorList& errors) {
   if (const Setting& zeros = s.at(zero + "stage");
       zeros.given && !zeros.automatic && zeros.value != stage)
     s.error(errors, strategy,
-            fmt::format("{} is ZeRO stage {}, and {}stage says {}. Say one of the two",
+            fmt::format("{} is ZeRO-{}, but {}stage is {}. Set only one of them",
                         s.string(strategy), stage, zero, s.integer(zero + "stage")));
   s.resolve(zero + "stage", stage, strategy);
   const auto unless_given = [&](const std::string& name, std::int64_t value,
@@ -94,8 +94,8 @@ void resolve_async(Settings& s, ErrorList& errors) {
   if (!s.is_auto(together) && s.boolean(together)) {
     if (!s.is_auto(key) && s.boolean(key))
       s.error(errors, key,
-              "true: the ranks that checkpoint.collective has write together cannot train "
-              "meanwhile. Leave one of them out");
+              "true, but ranks that write together (checkpoint.collective) cannot train meanwhile. "
+              "Leave one of them out");
     return s.resolve(key, false, together);
   }
   if (!s.is_auto(key)) return;
@@ -118,8 +118,8 @@ void check_shard_size(Settings& s, ErrorList& errors) {
   const std::int64_t data = s.integer("parallel.data");
   if (s.integer(mics) > 0 && s.integer(hpz) > 1 && s.integer(mics) != s.integer(hpz)) {
     s.error(errors, hpz,
-            fmt::format("{}: state is cut over one kind of group, and {} says {}. Say one of the "
-                        "two",
+            fmt::format("{}, but {} is {}, and all state is sharded over groups of one size. Set "
+                        "only one of them",
                         s.integer(hpz), mics, s.integer(mics)));
     return;
   }
@@ -127,14 +127,14 @@ void check_shard_size(Settings& s, ErrorList& errors) {
     const std::int64_t size = s.integer(key);
     if (size == -1 || (key == hpz && size == 1)) continue;
     if (size == 0)
-      s.error(errors, key, "0 ranks cannot hold the state. Say -1 for all of them");
+      s.error(errors, key, "0 ranks cannot hold the state. Set it to -1 for all ranks");
     else if (data % size != 0)
       s.error(errors, key,
-              fmt::format("{} does not divide the {} data ranks. Say a divisor of {}", size, data,
-                          data));
+              fmt::format("{} does not divide the {} data ranks. Set it to a divisor of {}", size,
+                          data, data));
     else if (s.integer(zero + "stage") == 0)
       s.error(errors, key,
-              "nothing is cut at ZeRO stage 0. Set zero_optimization.stage to 1, 2 or 3");
+              "nothing is sharded at ZeRO-0. Set zero_optimization.stage to 1, 2 or 3");
   }
 }
 

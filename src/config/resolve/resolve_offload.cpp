@@ -22,9 +22,9 @@ void check_directory(Settings& s, const std::string& section, ErrorList& errors,
   if (!look.problem.empty())
     s.error(missing, key, look.problem);
   else if (!look.there)
-    s.error(missing, key, "no such directory: " + path + ". Make it on every node");
+    s.error(missing, key, "no such directory: " + path + ". Create it on every node");
   else if (!look.directory)
-    s.error(missing, key, path + " is no directory. Name one");
+    s.error(missing, key, path + " is not a directory. Name one");
   else if (::access(path.c_str(), W_OK | X_OK) != 0)
     s.error(missing, key, path + " cannot be written. Change its permissions, or name another");
 }
@@ -49,7 +49,7 @@ void check_offload(Settings& s, ErrorList& errors, ErrorList& missing) {
   const auto check_stage = [&](const std::string& key, bool wanted) {
     if (wanted && stage != 3 && s.sound({z + "stage"}))
       s.error(errors, key,
-              fmt::format("parameters are offloaded under ZeRO stage 3 only (stage is {}). Set "
+              fmt::format("parameters are offloaded under ZeRO-3 only (stage is {}). Set "
                           "zero_optimization.stage to 3, or leave this out",
                           stage));
   };
@@ -62,7 +62,7 @@ void check_offload(Settings& s, ErrorList& errors, ErrorList& missing) {
   if (const auto block = s.integer("aio.block_size"); block % 4096 != 0)
     s.error(errors, "aio.block_size",
             fmt::format("{} is not a multiple of 4096, as reads and writes past the page cache "
-                        "need. Say one, or leave this out",
+                        "need. Set it to one, or leave this out",
                         block));
 }
 

@@ -58,14 +58,15 @@ TEST_F(JobTreeTest, RefusesCyclesAndMissingBases) {
   write("a.json", "{\"extends\": \"b.json\"}");
   write("b.json", "{\n\"extends\": \"./a.json\"}");
   EXPECT_THAT(error_of(path("a.json")),
-              testing::StartsWith("b.json:2: extends: ./a.json is extended in a circle"));
+              testing::StartsWith("b.json:2: extends: ./a.json is extended in a cycle"));
   EXPECT_THAT(
       error_of(write("c.json", "{\"extends\": \"none.json\"}")),
       testing::HasSubstr("c.json:1: extends: no such file: none.json (relative to c.json)"));
   EXPECT_THAT(error_of(write("d.json", "{\"extends\": 3}")),
               testing::HasSubstr("d.json:1: extends: expected path, got 3"));
-  EXPECT_THAT(error_of(write("e.json", "{\"extends\": \"d.json\\u0000\"}")),
-              testing::HasSubstr("e.json:1: extends: \"d.json\\u0000\": no path has a NUL"));
+  EXPECT_THAT(
+      error_of(write("e.json", "{\"extends\": \"d.json\\u0000\"}")),
+      testing::HasSubstr("e.json:1: extends: \"d.json\\u0000\": a path cannot contain a NUL"));
   EXPECT_EQ(
       error("", 1, {"extends=d.json", "run.steps=0"}),
       "--set: extends: only a job file can extend another, not --set. Write it into the file\n"

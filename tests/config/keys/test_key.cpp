@@ -37,12 +37,13 @@ TEST(Key, PathsWithNamesThatAShellReplacesAreRefused) {
   for (const char* good : {"a/b", "./~", "a~", "a/~b", "prices$2020", "a$", "/a b/*.bin"})
     EXPECT_EQ(problem(key, good), "none");
   EXPECT_EQ(problem(key, "~/runs"),
-            "\"~/runs\": paths are taken as they are, ~ too. Write the path out, or ./~/runs if "
-            "that is its name");
+            "\"~/runs\": paths are taken literally, and ~ is not expanded. Write the path out, or "
+            "./~/runs if that is its name");
   EXPECT_THAT(problem(key, "~"), HasSubstr("or ./~ if"));
   EXPECT_THAT(problem(key, "~me/runs"), HasSubstr("~me too"));
   EXPECT_EQ(problem(key, json::array({"a", "$SCRATCH/runs"})),
-            "\"$SCRATCH/runs\": paths are taken as they are, $SCRATCH too. Write the path out");
+            "\"$SCRATCH/runs\": paths are taken literally, and $SCRATCH is not expanded. Write the "
+            "path out");
   EXPECT_THAT(problem(key, "/a/run-${SLURM_JOB_ID}/b"), HasSubstr("${SLURM_JOB_ID} too"));
   EXPECT_EQ(problem(obeyed("k", KeyType::string, nullptr, anything(), "m"), "$a"), "none");
 }
@@ -54,7 +55,7 @@ TEST(Key, PathsNameSomething) {
     EXPECT_EQ(problem(key, empty),
               "an empty path. Name a file or a directory (\".\" is the working directory)");
   EXPECT_EQ(problem(key, json::array({"a", "runs/b\0x"s})),
-            "\"runs/b\\u0000x\": no path has a NUL character in it. Leave that out");
+            "\"runs/b\\u0000x\": a path cannot contain a NUL character. Leave it out");
 }
 
 TEST(Key, ChecksRanges) {

@@ -30,11 +30,10 @@ TEST_F(ReadSettings, AKeyThatMergingLeftUnderAnotherTypeHasAWayOut) {
   const auto with = [&](const std::string& params) {
     return error(base, 1, {R"(scheduler={"type":"cosine","params":{"warmup":2)" + params + "}}"});
   };
-  EXPECT_EQ(
-      with(""),
-      "job.json:4: scheduler.params.warmup_num_steps: a key of WarmupLR, WarmupDecayLR, "
-      "WarmupCosineLR, not of scheduler.type \"cosine\", which --set says. Objects are merged "
-      "key by key: set this one to null there to remove it");
+  EXPECT_EQ(with(""),
+            "job.json:4: scheduler.params.warmup_num_steps: a key of WarmupLR, WarmupDecayLR, "
+            "WarmupCosineLR, not of scheduler.type \"cosine\", which --set sets. Objects are "
+            "merged key by key: set this key to null there to remove it");
   EXPECT_EQ(with(R"(,"warmup_num_steps":null)"), "");
   EXPECT_THAT(error(R"(, "scheduler": {"type": "cosine", "params": {"warmup_num_steps": 3}})"),
               testing::EndsWith("not of scheduler.type \"cosine\""))

@@ -102,8 +102,8 @@ TEST_F(ResolvedText, ARunThatWasMovedDoesNotBeginAnewWhereItWas) {
   const auto moved = path("archive/a/job.json");
   EXPECT_EQ(error_of(moved),
             "archive/a/job.json:2: run.directory: there is no run in runs/a any more, the "
-            "directory of the run that wrote archive/a/job.json. Where it was moved to archive/a, "
-            "go on with --set run.directory=archive/a; for another run name another directory");
+            "directory of the run that wrote archive/a/job.json. If the run was moved to "
+            "archive/a, use --set run.directory=archive/a; for a new run, set another directory");
   EXPECT_EQ(error_of(moved, 1, {"run.directory=" + path("archive/a")}), "");
   EXPECT_EQ(error_of(write("first.json", text(""))), "") << "no run's";
   EXPECT_EQ(error_of(extending), "");

@@ -83,8 +83,8 @@ TEST_F(ModelSection, AMisspeltSizeOfTheFileIsAnError) {
   hf(",\n\"num_key_value_head\": 2");
   const std::string text = R"({"config": "hf/config.json")";
   EXPECT_EQ(error_of(with_model(text + "}")),
-            "hf/config.json:4: model.num_key_value_head: unknown key, and num_key_value_heads is "
-            "missing, which seems to be meant. Correct it");
+            "hf/config.json:4: model.num_key_value_head: unknown key; num_key_value_heads, which "
+            "seems to be meant, is missing. Correct the name");
   EXPECT_EQ(error_of(with_model(text + R"(, "num_key_value_heads": 2})")), "") << "said here";
 }
 
@@ -94,9 +94,9 @@ TEST_F(ModelSection, SizesThatTheFileDoesNotSayAreErrors) {
         "\"num_hiden_layers\": 2, \"hidden_size\": 64}");
   const std::string text = R"({"config": "hf/config.json")";
   EXPECT_EQ(error_of(with_model(text + "}")),
-            "hf/config.json:1: model.vocab_size: missing. It is part of the model's shape: say it\n"
-            "hf/config.json:2: model.num_hiden_layers: unknown key, and num_hidden_layers is "
-            "missing, which seems to be meant. Correct it");
+            "hf/config.json:1: model.vocab_size: missing. Set it: it is part of the model's "
+            "shape\nhf/config.json:2: model.num_hiden_layers: unknown key; num_hidden_layers, "
+            "which seems to be meant, is missing. Correct the name");
   EXPECT_EQ(error_of(with_model(text + R"(, "vocab_size": 256, "num_hidden_layers": 2})")), "");
 }
 

@@ -69,12 +69,12 @@ std::vector<std::string> warnings_of(const std::string& text) {
 }
 
 TEST(UnknownKeys, NamesKeysThatItDoesNotKnow) {
-  EXPECT_THAT(warnings_of(R"({"model_type": "llama", "rms_norm_ep": 8, "bogus": 1, "n.m": 2,
+  EXPECT_THAT(
+      warnings_of(R"({"model_type": "llama", "rms_norm_ep": 8, "bogus": 1, "n.m": 2,
                               "nothing": null, "rope_parameters": {"beta_fast": 32}})"),
-              ElementsAre("config.json: triax does not know these keys, which have no effect: "
-                          "bogus, n.m, rms_norm_ep (is rms_norm_eps meant?), "
-                          "rope_scaling.beta_fast. Where one of them changes what the model "
-                          "computes, this is another model"));
+      ElementsAre("config.json: triax does not know these keys, which have no effect: bogus, n.m, "
+                  "rms_norm_ep (is rms_norm_eps meant?), rope_scaling.beta_fast. If one of them "
+                  "changes what the model computes, triax trains another model"));
   EXPECT_THAT(warnings_of(R"({"model_type": "gpt2", "hidden_size": 8})"),
               ElementsAre(HasSubstr(" hidden_size. ")));
 }
@@ -100,10 +100,10 @@ TEST(RopeScaling, TheOriginalContextOfLlama3MayBeLeftOut) {
   const std::string text = scaled("rope_scaling", R"({"rope_type": "llama3", "factor": 8.0,
                                    "low_freq_factor": 1.0, "high_freq_factor": 4.0})");
   EXPECT_EQ(model(text).rope_scaling.original_positions, 131072);
-  EXPECT_THAT(warnings_of(text),
-              ElementsAre("config.json:2: model.rope_scaling.original_max_position_embeddings: "
-                          "missing: taken to be model.max_position_embeddings 131072, as Hugging "
-                          "Face does"));
+  EXPECT_THAT(
+      warnings_of(text),
+      ElementsAre("config.json:2: model.rope_scaling.original_max_position_embeddings: missing: "
+                  "set to model.max_position_embeddings 131072, as Hugging Face does"));
 }
 
 TEST(RopeScaling, AnOriginalContextAboveTheLongestIsSaid) {

@@ -87,8 +87,8 @@ TEST_F(Paths, FilesThatAreThereTwiceAreWarnedOf) {
   EXPECT_THAT(warnings({train + c + "/*", "data.valid=" + path("text.txt")}), testing::IsEmpty());
   EXPECT_THAT(
       warnings({train + "[\"" + c + "/*\", \"" + c + "/a.idx\", \"" + path("link.bin") + "\"]"}),
-      ElementsAre("--set: data.train: 2 of 4 files are there before, " + c +
-                  "/a.idx first: an epoch has their tokens more than once"));
+      ElementsAre("--set: data.train: 2 of 4 files are listed before, " + c +
+                  "/a.idx first: an epoch reads their tokens more than once"));
   EXPECT_THAT(warnings({train + c + "/*", "data.valid=[\"" + path("link.bin") + "\"]"}),
               ElementsAre(HasSubstr("data.valid: 1 of 1 files are in data.train too, " +
                                     path("link.bin") + " first")));
@@ -167,8 +167,9 @@ TEST_F(Paths, NamesForAShellAreRefused) {
   for (const char* key :
        {"run.directory=", "checkpoint.directory=", "checkpoint.resume=", "data.train=",
         "data.valid=", "model.config=", "zero_optimization.offload_optimizer.nvme_path="}) {
-    EXPECT_THAT(refused(std::string(key) + "~"), HasSubstr("\"~/x\": paths are taken as they are"));
-    EXPECT_THAT(refused(std::string(key) + "$SCRATCH"), HasSubstr("$SCRATCH too")) << key;
+    EXPECT_THAT(refused(std::string(key) + "~"), HasSubstr("\"~/x\": paths are taken literally"));
+    EXPECT_THAT(refused(std::string(key) + "$SCRATCH"), HasSubstr("$SCRATCH is not expanded"))
+        << key;
   }
 }
 
@@ -180,7 +181,7 @@ TEST_F(Paths, PathsHaveNames) {
                   ": an empty path. Name a file or a directory (\".\" is the working directory)");
     EXPECT_EQ(
         error("", 1, {key + "=\"a\\u0000b\""}),
-        "--set: " + key + ": \"a\\u0000b\": no path has a NUL character in it. Leave that out");
+        "--set: " + key + ": \"a\\u0000b\": a path cannot contain a NUL character. Leave it out");
   }
 }
 
@@ -216,7 +217,7 @@ TEST_F(Paths, WhatCannotBeLookedAtIsAnErrorWithTheSystemsReason) {
                              HasSubstr("n: cannot read (File name too long)"),
                              HasSubstr("run.stepz: unknown key")));
   EXPECT_THAT(error("", 1, {"run.directory=$" + std::string(300, 'n')}),
-              HasSubstr("paths are taken as they are"));
+              HasSubstr("paths are taken literally"));
 }
 
 // An effective user without root's rights, who cannot look everywhere.
@@ -256,8 +257,8 @@ TEST_F(Paths, WhatAPatternCannotSeeIsNotPassedOver) {
     const auto loaded = load_job(file, {"data.train=" + path("c/*/*.txt")}, 1);
     EXPECT_THAT(loaded.config.data.train, ElementsAre(path("c/a/1.txt"), path("c/b/2.txt")));
     EXPECT_THAT(loaded.warnings, ElementsAre("--set: data.train: " + path("c/shut") +
-                                             ": cannot list (Permission denied): what " +
-                                             path("c/*/*.txt") + " matches there is left out"));
+                                             ": cannot list (Permission denied): files that " +
+                                             path("c/*/*.txt") + " matches there are left out"));
   }
   fs::permissions(path("c/shut"), fs::perms::owner_all);  // so that it can be removed
 }

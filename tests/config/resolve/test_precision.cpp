@@ -16,7 +16,7 @@ TEST_F(Precision, PrecisionIsRead) {
   for (const char* section : {"bf16", "bfloat16"}) {
     const auto bf16 = config(fmt::format(R"(, "{}": {{"enabled": true}})", section)).precision;
     EXPECT_EQ(bf16.type, DType::bf16);
-    EXPECT_EQ(bf16.gradient_type, DType::f32) << "at ZeRO stage 0, as in DeepSpeed";
+    EXPECT_EQ(bf16.gradient_type, DType::f32) << "at ZeRO-0, as in DeepSpeed";
     EXPECT_FALSE(bf16.loss_scale.enabled);
     EXPECT_FALSE(bf16.fp8);
     EXPECT_TRUE(

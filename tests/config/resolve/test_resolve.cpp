@@ -207,9 +207,10 @@ TEST_F(Resolve, MomentsStayBelowOne) {
   };
   const std::string decay = R"("decay_mom_rate": 0.01)";
   EXPECT_EQ(with(decay, 86), "");
-  EXPECT_THAT(with(decay, 87),
-              HasSubstr("scheduler.params.decay_mom_rate: 0.01 takes beta1 to 1 at step 86 of "
-                        "run.steps 87"));
+  EXPECT_THAT(
+      with(decay, 87),
+      HasSubstr(
+          "scheduler.params.decay_mom_rate: 0.01 raises beta1 to 1 at step 86 of run.steps 87"));
   EXPECT_EQ(with(R"("cycle_momentum": false, )" + decay, 1000), "");
   EXPECT_EQ(with(R"("cycle_max_mom": 0.0, "cycle_min_mom": 0.0, )" + decay, 1000), "");
 }
@@ -262,10 +263,10 @@ TEST_F(Resolve, CommunicationTypesThatAreNotTheGradientsAreRefused) {
   for (const std::string& model : {bf16 + R"(, "zero_optimization": {"stage": 1})", fp16})
     EXPECT_THAT(error(model + asks("fp32")),
                 testing::AllOf(HasSubstr("communication_data_type: \"fp32\", but gradients are"),
-                               HasSubstr("Say data_types.grad_accum_dtype \"fp32\"")));
+                               HasSubstr("Set data_types.grad_accum_dtype to \"fp32\"")));
   EXPECT_THAT(error(fp16 + wide + asks("fp16")),
               HasSubstr("Leave out this key or data_types.grad_accum_dtype"));
-  EXPECT_THAT(error(asks("bf16")), HasSubstr("gradients are fp32 here"));
+  EXPECT_THAT(error(asks("bf16")), HasSubstr("gradients are kept in fp32"));
   EXPECT_THAT(error(asks("fp8")), HasSubstr("communication_data_type"));
   EXPECT_EQ(config(bf16 + asks("bf16")).precision.gradient_type, DType::bf16);
 }
@@ -274,14 +275,14 @@ TEST_F(Resolve, SequenceLength) {
   EXPECT_EQ(config("").data.sequence_length, 128) << "the model's positions";
   EXPECT_EQ(config("", 1, {"model.n_positions=4096"}).data.sequence_length, 1024);
   EXPECT_EQ(error("", 1, {"data.seq_length=129"}),
-            "--set: data.seq_length: 129 is more than the model's 128 positions. Say at most as "
-            "many, or \"auto\"");
+            "--set: data.seq_length: 129 is more than the model's 128 positions. Set it to at most "
+            "128, or to \"auto\"");
 }
 
 TEST_F(Resolve, BytesNeedAVocabularyOf256) {
   EXPECT_EQ(error("", 1, {"model.vocab_size=255"}),
-            "--set: model.vocab_size: 255 is less than 256, the tokens of data.tokenizer "
-            "\"bytes\", as which text.txt would be read. Say at least 256, or name token files "
+            "--set: model.vocab_size: 255 is less than the 256 tokens of data.tokenizer \"bytes\", "
+            "with which text.txt would be read. Set it to at least 256, or name token files "
             "(llm.c, Megatron, HDF5)");
   write("tokens.bin", "x");
   EXPECT_EQ(error("", 1, {"model.vocab_size=255", "data.train=tokens.bin"}), "")
@@ -290,7 +291,7 @@ TEST_F(Resolve, BytesNeedAVocabularyOf256) {
   EXPECT_EQ(error("", 1, {"model.vocab_size=255", "data.train=shard"}), "")
       << "whatever they are called";
   EXPECT_THAT(error("", 1, {"data.tokenizer=gpt2:dir"}),
-              HasSubstr("\"gpt2:dir\" is not built yet. Say \"bytes\", or name token files"));
+              HasSubstr("\"gpt2:dir\" is not built yet. Set it to \"bytes\", or name token files"));
 }
 
 // A BPE model that is fed raw bytes would train without an error and lose what it had learned.
@@ -303,8 +304,8 @@ TEST_F(Resolve, WeightsFromElsewhereAreNotTrainedOnBytesUnasked) {
       "data": {)" + data + "}}"));
   };
   const auto refusal = testing::AllOf(
-      HasSubstr("data.tokenizer: missing: text.txt would be read as bytes, and the 50257 tokens"),
-      HasSubstr("or say \"bytes\""));
+      HasSubstr("data.tokenizer: missing: text.txt would be read as bytes, but the 50257 tokens"),
+      HasSubstr("or set data.tokenizer to \"bytes\""));
   EXPECT_THAT(with(R"("train": "text.txt")"), refusal);
   EXPECT_THAT(with(R"("train": "tokens.bin", "valid": "text.txt")"), refusal);
   EXPECT_EQ(with(R"("train": "text.txt", "tokenizer": "bytes")"), "");

@@ -37,20 +37,20 @@ TEST_F(ResolveGrid, ImpossibleGridsNameOneThatFits) {
               HasSubstr("16 does not divide the job's 8 ranks. For example"));
   EXPECT_THAT(error(R"(, "parallel": {"tensor": 2, "data": 3})", 8),
               HasSubstr("parallel.data: tensor 2 x pipeline 1 x data 3 is not the job's 8 ranks. "
-                        "Say --set parallel.data=auto (here 4), or start"));
+                        "Use --set parallel.data=auto (here 4), or start"));
   EXPECT_THAT(error(R"(, "parallel": {"tensor": 8})", 8),
               HasSubstr("parallel.tensor: 8 does not divide the model's 4 heads. For example "
                         "tensor 4, pipeline 1, data 2"));
   EXPECT_THAT(error(R"(, "parallel": {"pipeline": 16})", 16),
-              HasSubstr("parallel.pipeline: 16 stages x 1 chunks need as many layers, the model "
-                        "has 8. For example tensor 1, pipeline 8, data 2"));
+              HasSubstr("parallel.pipeline: 16 stages x 1 chunks are more than the model's 8 "
+                        "layers. For example tensor 1, pipeline 8, data 2"));
   EXPECT_THAT(error(R"(, "parallel": {"tensor": 0})", 8), HasSubstr("0 is not allowed"));
   EXPECT_THAT(error(R"(, "parallel": {"tensor": 10000000, "pipeline": 10000000})", 8),
               HasSubstr("does not divide"));
   // No number of ranks gives more stages than layers, so the error names none.
   EXPECT_EQ(error(R"(, "parallel": {"pipeline": 9})", 8),
-            "job.json:3: parallel.pipeline: 9 stages x 1 chunks need as many layers, the model has "
-            "8. For example tensor 1, pipeline 8, data 1");
+            "job.json:3: parallel.pipeline: 9 stages x 1 chunks are more than the model's 8 "
+            "layers. For example tensor 1, pipeline 8, data 1");
   EXPECT_THAT(error(R"(, "parallel": {"pipeline": 3, "chunks": 2, "schedule": "interleaved"},
                    "gradient_accumulation_steps": 6)",
                     8),
@@ -65,7 +65,7 @@ TEST_F(ResolveGrid, NumbersMeantForOtherRanksSayWhatToLetFollow) {
   EXPECT_EQ(error(numbers, 4), "");
   EXPECT_EQ(error(numbers, 8),
             "job.json:3: parallel.data: tensor 2 x pipeline 1 x data 2 is not the job's 8 ranks. "
-            "Say --set parallel.data=auto (here 4) and --set gradient_accumulation_steps=auto, or "
+            "Use --set parallel.data=auto (here 4) and --set gradient_accumulation_steps=auto, or "
             "start as many ranks as the grid has");
   EXPECT_THAT(
       error(numbers, 8, {"train_micro_batch_size_per_gpu=4", "gradient_accumulation_steps=1"}),
@@ -124,12 +124,13 @@ TEST_F(ResolveGrid, InconsistentBatchesGiveTheNumbers) {
               R"("train_batch_size": 25, "train_micro_batch_size_per_gpu": 3, "gradient_accumulation_steps": 4)"),
           2),
       "job.json:3: train_batch_size: 25 is not train_micro_batch_size_per_gpu 3 x "
-      "gradient_accumulation_steps 4 x parallel.data 2. Correct one of them, or say auto for it");
-  EXPECT_THAT(error(batch(R"("train_batch_size": 25, "train_micro_batch_size_per_gpu": 3)"), 2),
-              HasSubstr("25 is no multiple of train_micro_batch_size_per_gpu 3 x parallel.data 2"));
+      "gradient_accumulation_steps 4 x parallel.data 2. Correct one of them, or set it to auto");
+  EXPECT_THAT(
+      error(batch(R"("train_batch_size": 25, "train_micro_batch_size_per_gpu": 3)"), 2),
+      HasSubstr("25 is not a multiple of train_micro_batch_size_per_gpu 3 x parallel.data 2"));
   EXPECT_THAT(error(batch(R"("train_batch_size": 2, "gradient_accumulation_steps": 4)"), 2),
-              HasSubstr("2 is no multiple of gradient_accumulation_steps 4"));
-  EXPECT_THAT(error(batch(R"("train_batch_size": 3)"), 2), HasSubstr("3 is no multiple"));
+              HasSubstr("2 is not a multiple of gradient_accumulation_steps 4"));
+  EXPECT_THAT(error(batch(R"("train_batch_size": 3)"), 2), HasSubstr("3 is not a multiple"));
   EXPECT_THAT(
       error(
           batch(
@@ -153,9 +154,10 @@ TEST_F(ResolveGrid, SchedulesHaveTheirConditions) {
   EXPECT_THAT(with(R"("schedule": "interleaved", "chunks": 2)", 3),
               HasSubstr("gradient_accumulation_steps: 3 is not a multiple of parallel.pipeline 2"));
   EXPECT_THAT(with(R"("schedule": "interleaved", "chunks": 5)", 4),
-              HasSubstr("2 stages x 5 chunks need as many layers"));
-  EXPECT_THAT(with(R"("schedule": "interleaved", "chunks": 9)", 4),
-              HasSubstr("the model has 8. For example tensor 1, pipeline 1, data 2, chunks 8"));
+              HasSubstr("2 stages x 5 chunks are more than the model's 8 layers"));
+  EXPECT_THAT(
+      with(R"("schedule": "interleaved", "chunks": 9)", 4),
+      HasSubstr("the model's 8 layers. For example tensor 1, pipeline 1, data 2, chunks 8"));
   EXPECT_THAT(with(R"("schedule": "zero-bubble")", 4),
               HasSubstr("\"zero-bubble\" is not built yet. Use \"gpipe\", \"1f1b\""));
   EXPECT_THAT(with(R"("schedule": "1f2b")", 4),

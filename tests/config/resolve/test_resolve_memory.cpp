@@ -59,7 +59,8 @@ TEST_F(ResolveMemory, AutoIsWhatAccelerateFillsIn) {
 TEST_F(ResolveMemory, TwoSizesOfAShardGroupAreRefused) {
   EXPECT_THAT(refusal(R"("stage": 3, "zero_hpz_partition_size": 2, "mics_shard_size": 4)"),
               AllOf(HasSubstr("zero_optimization.zero_hpz_partition_size: 2"),
-                    HasSubstr("mics_shard_size says 4. Say one of the two")));
+                    HasSubstr("mics_shard_size is 4, and all state is sharded over groups of one "
+                              "size. Set only one of them")));
 }
 
 TEST_F(ResolveMemory, RanksWriteTogetherWhereTensorsAreCutByColumns) {

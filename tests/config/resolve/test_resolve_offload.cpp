@@ -92,7 +92,7 @@ TEST_F(ResolveOffload, DirectoriesMustBeThere) {
   EXPECT_THAT(error_with(R"(, "nvme_path": "/nowhere/at/all")"),
               HasSubstr("no such directory: /nowhere/at/all"));
   EXPECT_THAT(error_with(R"(, "nvme_path": ")" + path("text.txt") + "\""),
-              HasSubstr("text.txt is no directory"));
+              HasSubstr("text.txt is not a directory"));
   if (::geteuid() != 0) {  // root may write anywhere
     EXPECT_THAT(error_with(R"(, "nvme_path": "/")"), HasSubstr("/ cannot be written"));
   }
@@ -103,9 +103,9 @@ TEST_F(ResolveOffload, ParametersAreOffloadedUnderStageThreeOnly) {
     EXPECT_THAT(error(zero(R"("stage": 2, "offload_param": {"device": ")" + std::string(device) +
                            R"(", "nvme_path": ")" + path(".") + "\"}")),
                 AllOf(HasSubstr("zero_optimization.offload_param.device"),
-                      HasSubstr("under ZeRO stage 3 only (stage is 2)")));
+                      HasSubstr("under ZeRO-3 only (stage is 2)")));
   EXPECT_THAT(error(zero(R"("stage": 2, "cpu_offload_param": true)")),
-              HasSubstr("under ZeRO stage 3 only (stage is 2)"));
+              HasSubstr("under ZeRO-3 only (stage is 2)"));
 }
 
 TEST_F(ResolveOffload, SizesAreChecked) {
