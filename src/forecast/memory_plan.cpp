@@ -59,9 +59,9 @@ KindBytes named_host(const PlacedConfig& config, const StepPlans& plans, const S
   return host;
 }
 
-// What sums come to take. Under ZeRO 2 and 3 a data rank sums those of its gradients that tensor
-// ranks have parts of: they lie last in a block, and the last ranks have the most, but for padding
-// (of more than one rank in blocks of a few elements only).
+// What sums come to take. Under ZeRO-2 and ZeRO-3 a data rank sums those of its gradients that
+// tensor ranks have parts of: they lie last in a block, and the last ranks have the most, but for
+// padding (of more than one rank in blocks of a few elements only).
 std::int64_t bytes_of_sums(const PlacedConfig& config, const Stage& stage, const Plan& plan) {
   std::uint64_t most = 0;
   const int last = config.parallel.data - 1;

@@ -17,7 +17,7 @@ struct KindBytes {
   std::int64_t gradients = 0;      // that the rank keeps
   std::int64_t master = 0;         // float32 copies of 16-bit parameters
   std::int64_t optimizer = 0;      // moments
-  std::int64_t gathered = 0;       // whole gradients (ZeRO 2) and parameters (ZeRO 3), and shards
+  std::int64_t gathered = 0;       // whole gradients (ZeRO-2) and parameters (ZeRO-3), and shards
                                    // of parameters that a device's run has offloaded, for a while
   std::int64_t activations = 0;    // between layers, and what layers keep for their backward pass
   std::int64_t buffers = 0;        // scratch, batches, plans, what is on its way to or from files,

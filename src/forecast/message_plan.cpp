@@ -20,7 +20,7 @@ std::map<Op, std::uint64_t> counted(const Plan& plan) {
   return counts;
 }
 
-// What differs from data rank to data rank of a shard group: under ZeRO 2 each sums what it keeps
+// What differs from data rank to data rank of a shard group: under ZeRO-2 each sums what it keeps
 // of the gradients.
 bool depends_on_data_rank(const Op& op, const StateOptions& options) {
   return op.kind == OpKind::TensorSum && options.shard.cuts_gradients();
@@ -176,7 +176,7 @@ bool receives(const Op& op) {
   return op.kind == OpKind::RecvActivationStart || op.kind == OpKind::RecvGradientStart;
 }
 
-// ReduceStart of ZeRO 2 names the micro-batch, ReduceWait too; a block has one at a time.
+// ReduceStart of ZeRO-2 names the micro-batch, ReduceWait too; a block has one at a time.
 Op key_of(Op op) {
   if (op.kind == OpKind::ReduceWait) op.microbatch = 0;
   return op;

@@ -45,18 +45,18 @@ struct PartialRange {
 enum class BlockContent : std::uint8_t {
   layer,
   tied_embedding,   // the token embedding where the head uses it too
-  small_parameters  // which ZeRO 3 keeps whole
+  small_parameters  // which ZeRO-3 keeps whole
 };
 
 /// Where a block's parameters are from step to step.
 enum class ParameterHome : std::uint8_t {
   whole,    // beside the compute, all of them
-  sharded,  // ZeRO 3: beside the compute, this rank's; whole between gather and release only
+  sharded,  // ZeRO-3: beside the compute, this rank's; whole between gather and release only
   host,     // of a device's run: this rank's in the host's memory
   disk      // this rank's on a disk
 };
 
-/// The parameters of one layer, the token embedding that a tied head uses too, or (ZeRO 3) the
+/// The parameters of one layer, the token embedding that a tied head uses too, or (ZeRO-3) the
 /// small parameters of a stage. Parameters are 64-byte aligned in float32; the padding between and
 /// behind them is never read: zero in the weights, anything in the gradients.
 struct ParameterBlock {
@@ -69,8 +69,8 @@ struct ParameterBlock {
       own;  // this data rank's equal part: what it counts in the norm and saves, in any ZeRO stage
   // What this rank keeps from step to step: `own`, or all.
   FlatRange parameters;  // own where sharded()
-  FlatRange gradients;   // own from ZeRO 2 on
-  FlatRange stepped;     // with optimizer state: own from ZeRO 1 on
+  FlatRange gradients;   // own from ZeRO-2 on
+  FlatRange stepped;     // with optimizer state: own from ZeRO-1 on
   // `stepped` in the parts that it is stepped in, where optimizer state is in a store; that of the
   // first kept_parts is in memory all the time. Empty: all of it is.
   std::vector<FlatRange> parts;
@@ -95,7 +95,7 @@ struct StateOffload {
   bool of_device = false;                              // the compute is a device's: if so,
   double host_share = 0.0;                             // of the other state, what the host has
   std::int64_t part_elements = std::int64_t{1} << 22;  // most of a part that is stepped at once
-  bool parameters = false;                             // the shards of ZeRO 3
+  bool parameters = false;                             // the shards of ZeRO-3
   std::int64_t kept_parameters = 0;  // elements of the first shards, which stay in memory,
   double parameter_share = 1.0;      // or, where that keeps more, all but this share of them
   std::int64_t host_parameters = 0;  // elements of the first of the others, which a device's run
@@ -110,9 +110,9 @@ struct DataShard {
   int groups = 1;
   int zero_stage = 0;
   std::int64_t persistence_threshold = 0;  // parameters of at most so many elements (a tensor
-                                           // rank's) have a block of their own, which ZeRO 3
+                                           // rank's) have a block of their own, which ZeRO-3
                                            // keeps whole
-  /// ZeRO 1: most elements of updated parameters that are gathered at once.
+  /// ZeRO-1: most elements of updated parameters that are gathered at once.
   std::int64_t gather_limit = std::numeric_limits<std::int64_t>::max();
   StateOffload offload = {};
   /// Gradients are whole for a while only. One rank has all of them all the time.

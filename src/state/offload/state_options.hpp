@@ -22,8 +22,8 @@ struct StateOptions {
 /// a verified plan's peaks count them.
 struct WholeBuffers {
   std::vector<int> pool = {};       // by block
-  std::vector<int> gradients = {};  // buffers at once by pool (ZeRO 2)
-  std::vector<int> gathered = {};   // (ZeRO 3)
+  std::vector<int> gradients = {};  // buffers at once by pool (ZeRO-2)
+  std::vector<int> gathered = {};   // (ZeRO-3)
   std::vector<int> shards = {};     // that came from a store
 };
 

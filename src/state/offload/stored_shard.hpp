@@ -1,5 +1,5 @@
 #pragma once
-// What can be done with a shard of ZeRO 3's parameters that is beside the compute for a while only.
+// What can be done with a shard of ZeRO-3's parameters that is beside the compute for a while only.
 #include <functional>
 
 #include "src/state/offload/offload_store.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// The shards of ZeRO 3's parameters that are beside the compute for a while only (ZeRO-Infinity,
+// The shards of ZeRO-3's parameters that are beside the compute for a while only (ZeRO-Infinity,
 // Rajbhandari et al. 2021): on a disk, or, of a device's run, in the host's memory.
 #include <memory>
 #include <vector>

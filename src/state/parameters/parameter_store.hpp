@@ -37,7 +37,7 @@ struct BlockView {
 
 class ParameterStore {
  public:
-  /// `grid` outlives the store. `whole` may be empty up to ZeRO 1. Collective over the data axis.
+  /// `grid` outlives the store. `whole` may be empty up to ZeRO-1. Collective over the data axis.
   ParameterStore(const Stage& stage, ProcessGrid& grid, const StateOptions& options,
                  const WholeBuffers& whole = {});
   ParameterStore(const ParameterStore&) = delete;  // its parts point at each other
@@ -82,7 +82,7 @@ class ParameterStore {
   StateBytes bytes() const;
 
   // Gradients of a block. Start returns at once; what `stream` does after Wait sees the result.
-  /// ZeRO 2: the whole gradient, which `microbatch` writes first.
+  /// ZeRO-2: the whole gradient, which `microbatch` writes first.
   void open_gradient(int block, int microbatch);
   void sum_over_replicas(const Stream& stream, int block);
   /// Among the ranks that hold the same part of a tensor. make_groups() before the first of a run,
@@ -95,15 +95,15 @@ class ParameterStore {
   void sum_tied(const Stream& stream, int block);
   /// All gradients of the step are final: what is reduced from here on belongs to the next.
   void end_gradients();
-  /// The whole parameters: of ZeRO 1, updated by all data ranks, a piece of them or (-1) all; of
-  /// ZeRO 3, for a while.
+  /// The whole parameters: of ZeRO-1, updated by all data ranks, a piece of them or (-1) all; of
+  /// ZeRO-3, for a while.
   void start_gather(const Stream& stream, int block, int piece);
   void wait_gather(const Stream& stream, int block, int piece) {
     gather_of(block, piece).wait(stream);
   }
   void release(int block);
 
-  // ZeRO 3, the shard of a block whose parameters are in a store. Error where the disk fails.
+  // ZeRO-3, the shard of a block whose parameters are in a store. Error where the disk fails.
   void start_load(int block) { stored_->of(block).start_load(); }
   void wait_load(const Stream& stream, int block);
   void unload(const Stream& stream, int block);
@@ -119,7 +119,7 @@ class ParameterStore {
     int pool = 0;
     // Whole buffers of the pools, where they are held.
     int gradient_slot = none, gathered_slot = none;
-    bool summed = false;  // the kept gradient has part of this step's already (ZeRO 2)
+    bool summed = false;  // the kept gradient has part of this step's already (ZeRO-2)
     Request reduce;
     std::vector<Request> gathers;  // by piece
   };
