@@ -5,8 +5,8 @@ namespace triax::cuda {
 
 /// Reports a call of a kernel that has no device body in this build.
 [[noreturn]] inline void absent(const char* kernel) {
-  throw Error(fmt::format("{} on a GPU", kernel), "this build of triax has no such kernel",
-              "Run on the processor");
+  throw Error(fmt::format("{} cannot run on a GPU", kernel),
+              "this build of triax has no such kernel", "Set run.device to cpu");
 }
 
 }  // namespace triax::cuda

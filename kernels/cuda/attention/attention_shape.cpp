@@ -58,9 +58,9 @@ PlainCut plain_attention_cut(std::int64_t head_size, int row_tiles, int score_ti
         tile(row_tiles, columns) + tile(score_tiles, plain_pitch) + 2 * plain_rows * sizeof(float);
     if (bytes <= limit) return {rows, bytes};
   }
-  throw Error(fmt::format("attention with heads of {} on a GPU", head_size),
-              "its shared memory does not hold a row of each operand",
-              "Use more and smaller heads");
+  throw Error(fmt::format("attention heads of size {} are too large for a GPU", head_size),
+              "its shared memory does not hold one row of each operand",
+              "Use more heads of a smaller size");
 }
 
 LaunchShape plain_attention_shape(std::int64_t heads, std::int64_t length, const PlainCut& cut) {

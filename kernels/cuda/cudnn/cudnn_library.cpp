@@ -45,10 +45,11 @@ void CudnnLibrary::check(cudnnStatus_t status, const char* call) const {
   if (status == CUDNN_STATUS_SUCCESS) return;
   std::array<char, 512> why{};
   get_last_error_string(why.data(), why.size());
-  throw Error(fmt::format("{} failed for attention", call),
-              fmt::format("{}: {}", get_error_string(status), why.data()),
-              "CUDNN_LOGLEVEL_DBG=2 and CUDNN_LOGDEST_DBG=stderr tell what cuDNN objects to; a "
-              "run with TRIAX_CUDNN=off in the environment does without it");
+  throw Error(
+      fmt::format("{} failed for attention", call),
+      fmt::format("{}: {}", get_error_string(status), why.data()),
+      "Set CUDNN_LOGLEVEL_DBG=2 and CUDNN_LOGDEST_DBG=stderr in the environment to see cuDNN's "
+      "reason, or TRIAX_CUDNN=off to run without cuDNN");
 }
 
 }  // namespace triax::cuda

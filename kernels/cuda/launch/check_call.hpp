@@ -13,16 +13,17 @@ inline const char* remedy_of(cudaError_t status) {
     case cudaErrorUnsupportedPtxVersion:
       return "This program has no code for this GPU: build it with "
              "-DCMAKE_CUDA_ARCHITECTURES=native "
-             "on a node that has one, or run with run.device cpu";
+             "on a node that has one, or set run.device to cpu";
     case cudaErrorDevicesUnavailable:
     case cudaErrorSystemNotReady:
     case cudaErrorSystemDriverMismatch:
-      return "The node's GPU or its driver is not ready, or another process has the GPU for "
-             "itself: "
-             "nvidia-smi -q says more; run on another node, or with run.device cpu";
+      return "The node's GPU or its driver is not ready, or another process uses the GPU "
+             "exclusively. "
+             "See nvidia-smi -q; run on another node, or set run.device to cpu";
     default:
-      return "A kernel's own error shows at a later call: CUDA_LAUNCH_BLOCKING=1 or "
-             "compute-sanitizer tells which kernel it was";
+      return "The error may be an earlier kernel's: set CUDA_LAUNCH_BLOCKING=1 in the environment, "
+             "or "
+             "run compute-sanitizer, to find it";
   }
 }
 

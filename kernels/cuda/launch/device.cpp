@@ -82,9 +82,9 @@ int count() {
     if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) return 0;  // no driver
     throw Error(
         "the GPUs cannot be used",
-        fmt::format("their driver is for CUDA {}.{}, and this program for {}.{}", driver / 1000,
+        fmt::format("their driver supports CUDA {}.{}, this program needs {}.{}", driver / 1000,
                     driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10),
-        "Update the driver, build with an older CUDA, or run with run.device cpu");
+        "Update the driver, build with an older CUDA, or set run.device to cpu");
   }
   check_call(status, "cudaGetDeviceCount");
   return devices;
@@ -202,7 +202,7 @@ void pin(void* memory, std::size_t bytes) {
     throw Error(
         fmt::format("cannot pin {} bytes of host memory for copies from and to the GPU", bytes),
         cudaGetErrorString(status),
-        "Allow more memory to be locked (ulimit -l unlimited, a container's memlock), give "
+        "Raise the limit of locked memory (ulimit -l unlimited, a container's memlock), give "
         "the job more host memory, or offload less");
   check_call(status, "cudaHostRegister");
 }

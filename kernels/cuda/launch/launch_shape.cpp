@@ -22,9 +22,9 @@ int threads_of_row(std::int64_t columns, int part) {
   int threads = warp;
   while (threads < row_threads && std::int64_t{threads} * part < columns) threads *= 2;
   if (std::int64_t{threads} * part < columns)
-    throw Error(fmt::format("a norm over rows of {} elements on a GPU", columns),
-                fmt::format("its registers hold rows of at most {}", row_threads * part),
-                "Compute in bf16 or fp16, of which they hold twice as many");
+    throw Error(fmt::format("a norm over rows of {} elements cannot run on a GPU", columns),
+                fmt::format("its registers hold rows of at most {} elements", row_threads * part),
+                "Train in bf16 or fp16, whose rows may be longer");
   return threads;
 }
 
@@ -43,10 +43,9 @@ void check_shape(const LaunchShape& shape, int max_threads) {
 
 void check_shared(const LaunchShape& shape, std::size_t of_device) {
   if (shape.shared_bytes <= of_device) return;
-  throw Error(
-      fmt::format("a kernel asks for {} bytes of shared memory a block", shape.shared_bytes),
-      fmt::format("this GPU has {}", of_device),
-      "Use shorter rows or smaller heads, or a GPU for data centres (A100, H100, B200)");
+  throw Error(fmt::format("a kernel needs {} bytes of shared memory per block", shape.shared_bytes),
+              fmt::format("this GPU has {} bytes", of_device),
+              "Use shorter rows or smaller heads, or a GPU for data centres (A100, H100, B200)");
 }
 
 LaunchShape pointwise_shape(std::int64_t n, int width) {

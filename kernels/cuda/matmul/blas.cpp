@@ -14,10 +14,11 @@ namespace {
 
 void check_blas(cublasStatus_t status, const char* call, const BlasProduct& product) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  throw Error(fmt::format("{} failed for a product {}", call, product.text()),
-              fmt::format("{}: {}", cublasLtGetStatusName(status), cublasLtGetStatusString(status)),
-              "A kernel's own error shows at a later call: CUDA_LAUNCH_BLOCKING=1 tells which it "
-              "was, and CUBLASLT_LOG_LEVEL=2 what the library objects to");
+  throw Error(
+      fmt::format("{} failed for a product {}", call, product.text()),
+      fmt::format("{}: {}", cublasLtGetStatusName(status), cublasLtGetStatusString(status)),
+      "The error may be an earlier kernel's: set CUDA_LAUNCH_BLOCKING=1 in the environment to "
+      "find it, and CUBLASLT_LOG_LEVEL=2 to see the library's reason");
 }
 
 // Owner of a cuBLASLt object, with the function that destroys it.

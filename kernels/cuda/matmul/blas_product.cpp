@@ -110,9 +110,10 @@ ProductSteps product_steps(const Tensor& c, const Tensor& a, const MatmulOptions
 std::int64_t product_sums_rows(std::int64_t columns) {
   const auto rows = static_cast<std::int64_t>(product_sums_bytes / sizeof(float)) / columns;
   if (rows == 0)
-    throw Error(fmt::format("a product with {} columns and a bias of float32 on a GPU", columns),
-                fmt::format("a row of its sums takes more than {} bytes", product_sums_bytes),
-                "Keep the bias in the type of the weights");
+    throw Error(
+        fmt::format("a product with {} columns and a float32 bias is too wide for a GPU", columns),
+        fmt::format("one row of its float32 sums exceeds {} bytes", product_sums_bytes),
+        "Keep the bias in the type of the weights");
   return rows;
 }
 
