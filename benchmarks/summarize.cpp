@@ -122,7 +122,8 @@ class Plots {
     const std::string path = directory_ + "/" + file_name;
     std::ofstream file(path);
     file << svg() << std::flush;
-    if (!file) throw Error(fmt::format("{} cannot be written", path), "", "Give another --svg");
+    if (!file)
+      throw Error(fmt::format("{} cannot be written", path), "", "Choose another --svg directory");
     fmt::print(stderr, "{}\n", path);
   }
 
@@ -188,21 +189,21 @@ int main(int argc, char** argv) {
   std::string directory;
   std::optional<double> percent;
   CLI::App app{
-      "Tables and plots of benchmarks' JSON lines. Status 2 where a line is not a benchmark's."};
-  app.add_option("files", files, "Files of JSON lines, a machine or a build each")
+      "Tables and plots of benchmarks' JSON lines. Exits with 2 if a line is not a benchmark's."};
+  app.add_option("files", files, "Files of JSON lines, one per machine or build")
       ->required()
       ->check(CLI::ExistingFile);
-  app.add_option("--svg", directory, "Directory for plots, made where it is not there");
+  app.add_option("--svg", directory, "Directory for plots, created if missing");
   app.add_option(
          "--within", percent,
-         "Of two files: status 1 where the second lacks a case of the first, or is slower by "
-         "more than so many per cent; standard error names them")
+         "For two files: exit with 1 if the second lacks a case of the first or is slower by more "
+         "than this many per cent; stderr names the cases")
       ->check(CLI::NonNegativeNumber);
   if (const auto status = benchmark::refused(app, argc, argv)) return *status;
   try {
     if (percent && files.size() != 2)
-      throw UsageError("--within is of two files", "",
-                       "Name a reference and what is held against it");
+      throw UsageError("--within compares exactly two files", "",
+                       "Name a reference file and a new one");
     return summarize(files, Plots(directory), percent);
   } catch (const std::exception& error) {
     fmt::print(stderr, "summarize: {}\n", error.what());

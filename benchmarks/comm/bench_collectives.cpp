@@ -190,7 +190,7 @@ void require_room(std::int64_t bytes) {
       fmt::format("a case of {} bytes", bytes), 3.0 * static_cast<double>(bytes));
   if (!lacking.empty())
     throw triax::UsageError(lacking, "",
-                            "Start fewer ranks a node, or give a smaller largest case");
+                            "Start fewer ranks per node, or set a smaller LARGEST_BYTES");
 }
 
 void run(const triax::MpiSession& session, std::int64_t largest, std::int64_t smallest) {
@@ -237,7 +237,7 @@ int main(int argc, char** argv) {
     return *status;
   try {
     if (session.size() < 2)
-      throw triax::UsageError("one rank has no collectives", "", "Start 2 or more");
+      throw triax::UsageError("a single rank has no collectives", "", "Start 2 ranks or more");
     run(session, largest, smallest);
     return 0;
   } catch (const triax::UsageError& error) {  // thrown on all ranks

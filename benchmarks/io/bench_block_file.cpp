@@ -265,10 +265,10 @@ int main(int argc, char** argv) {
   CLI::App app{
       "An offload file read and written from end to end, against a plain loop over io_uring on the "
       "same disk, and behind computation: one JSON line a case."};
-  app.add_option("directory", directory, "On the disk to measure")
+  app.add_option("directory", directory, "Directory on the disk to measure")
       ->check(CLI::ExistingDirectory)
       ->capture_default_str();
-  app.add_option("gibibytes", gibibytes, "Of the file")
+  app.add_option("gibibytes", gibibytes, "Size of the file (GiB)")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   if (const auto status = triax::benchmark::refused(app, argc, argv)) return *status;

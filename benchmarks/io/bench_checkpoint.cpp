@@ -274,7 +274,7 @@ bool left_out(std::vector<Kind>& cases, const World& world) {
   if (std::ranges::none_of(cases, is_replicated)) return false;
   const std::string lacking = benchmark::lacking_on_any_node("\"read replicated\"", of_rank + all);
   if (lacking.empty()) return false;
-  if (world.rank == 0) fmt::print(stderr, "{}: it is left out\n", lacking);
+  if (world.rank == 0) fmt::print(stderr, "{}: case left out\n", lacking);
   return std::erase_if(cases, is_replicated) > 0;
 }
 
@@ -291,11 +291,11 @@ int main(int argc, char** argv) {
       "Checkpoints written and read by all ranks (mpiexec -n N), against plain O_DIRECT writes and "
       "reads of as many bytes on the same disk: one JSON line a case. The state is GPT-2 124M's "
       "with AdamW in float32, 1.5 GB."};
-  app.add_option("directory", place, "On the disk to measure")->capture_default_str();
-  app.add_option("repetitions", repetitions, "Of each case")
+  app.add_option("directory", place, "Directory on the disk to measure")->capture_default_str();
+  app.add_option("repetitions", repetitions, "Repetitions of each case")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app.add_option("case", names, "Those to run (default: all)")
+  app.add_option("case", names, "Cases to run (default: all)")
       ->check(CLI::IsMember(names_of(cases)));
   int status = 0;
   if (const auto refused = benchmark::refused(app, argc, argv, world.rank == 0)) {

@@ -21,7 +21,7 @@ inline std::optional<int> refused(CLI::App& app, int argc, const char* const* ar
 /// Adds the option --threads of OwnCores. `threads` keeps its value without it.
 inline void add_threads(CLI::App& app, int& threads) {
   app.add_option("--threads", threads,
-                 "Of a rank (default: as triax train, one on each physical core of its own)")
+                 "Threads per rank (default: as triax train, one per physical core)")
       ->check(CLI::PositiveNumber);
 }
 

@@ -39,7 +39,8 @@ std::string lacking_on_any_node(const std::string& what, double bytes) {
 
 void require_memory(const std::string& what, double bytes, int ranks) {
   if (const std::string lacking = lacking_memory(what, bytes, ranks); !lacking.empty())
-    throw UsageError(lacking, "", "Start fewer ranks a node, or ask for its memory (--mem=0)");
+    throw UsageError(lacking, "",
+                     "Start fewer ranks per node, or request all of its memory (--mem=0)");
 }
 
 }  // namespace triax::benchmark

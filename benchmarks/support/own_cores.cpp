@@ -102,7 +102,8 @@ OwnCores::OwnCores(int threads, MemorySpace space)
     : ranks_(settle(threads, space)), runtime_(ranks_.threads) {}
 
 void OwnCores::require_one_rank() const {
-  if (ranks_.all > 1) throw UsageError("this benchmark is of one rank", "", "Start one");
+  if (ranks_.all > 1)
+    throw UsageError("this benchmark takes one rank", "", "Start it without mpiexec");
 }
 
 void OwnCores::print_machine(const std::string& devices) const {

@@ -170,9 +170,9 @@ int run_at_place(int argc, char** argv, const char* what, void (*body)(const Pla
   std::string place = "host";
   int threads = 0;
   CLI::App app{std::string(what) +
-               ": one JSON line a case, with the fraction of the limit that is "
+               ": one JSON line per case, with the fraction of the limit that is "
                "measured in the same run."};
-  app.add_option("place", place, "Where they run: cores of the host, or a GPU")
+  app.add_option("place", place, "Run on the cores of the host, or on a GPU")
       ->check(CLI::IsMember({"host", "device"}))
       ->capture_default_str();
   add_threads(app, threads);

@@ -35,15 +35,15 @@ void add_work(CLI::App& app, StepOptions& options) {
   for (const auto& entry : model_shapes()) names.push_back(entry.first);
   app.add_option("--model", options.model)->check(CLI::IsMember(names))->capture_default_str();
   app.add_option("--layers", options.layers,
-                 "Blocks of --model (default: all): as many as fit a machine")
+                 "Number of --model's layers to keep, to fit a machine (default: all)")
       ->check(CLI::PositiveNumber);
-  app.add_option("--batch", options.batch, "Sequences a step over all ranks")
+  app.add_option("--batch", options.batch, "Sequences per step over all ranks")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--micro", options.micro,
-                 "Sequences a micro-batch (default: batch / data / pipeline)")
+                 "Sequences per micro-batch (default: batch / data / pipeline)")
       ->check(CLI::PositiveNumber);
-  app.add_option("--seq", options.sequence, "Tokens a sequence")
+  app.add_option("--seq", options.sequence, "Tokens per sequence")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--steps", options.steps, "Steps, the first of which is not counted")
@@ -59,14 +59,14 @@ void add_work(CLI::App& app, StepOptions& options) {
 
 void add_options(CLI::App& app, StepOptions& options) {
   add_work(app, options);
-  app.add_option("--type", options.type, "Of parameters and activations: f32, bf16, f16")
+  app.add_option("--type", options.type, "Type of parameters and activations: f32, bf16, f16")
       ->check(CLI::IsMember({"f32", "bf16", "f16"}))
       ->capture_default_str();
   app.add_option("--gradients", options.gradients, "Type of the gradients (default: --type)")
       ->check(CLI::IsMember({"f32", "bf16", "f16"}));
   app.add_option("--schedule", options.schedule)->capture_default_str();
   add_threads(app, options.threads);
-  app.add_option("--device", options.device, "What computes: cpu, gpu")
+  app.add_option("--device", options.device, "Device to train on: cpu, gpu")
       ->check(CLI::IsMember({"cpu", "gpu"}))
       ->capture_default_str();
   app.add_option("--peak-flops", options.peak_flops,
@@ -74,7 +74,8 @@ void add_options(CLI::App& app, StepOptions& options) {
       ->check(CLI::PositiveNumber);
   app.add_flag("--kernels", options.kernels,
                "On a GPU: one more step, timed kernel by kernel, with a line for each");
-  app.add_option("--recompute", options.recompute, "Of every layer: none, selective, full")
+  app.add_option("--recompute", options.recompute,
+                 "Recomputation of every layer: none, selective, full")
       ->check(CLI::IsMember({"none", "selective", "full"}))
       ->capture_default_str();
   app.add_flag("--keep-outputs", options.keep_outputs,

@@ -132,17 +132,18 @@ int main(int argc, char** argv) {
       "lines. Random weights, in a file that is removed at the end."};
   std::vector<std::string> names;
   for (const auto& [name, model] : benchmark::model_shapes()) names.push_back(name);
-  app.add_option("--model", options.model, "Its shape")
+  app.add_option("--model", options.model, "Shape of the model")
       ->check(CLI::IsMember(names))
       ->capture_default_str();
   app.add_option("--prompt", options.prompt, "Tokens of the prompt")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--tokens", options.tokens, "Tokens behind it")
+  app.add_option("--tokens", options.tokens, "Tokens generated after the prompt")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   benchmark::add_threads(app, options.threads);
-  app.add_option("--directory", options.directory, "Where the file is")->capture_default_str();
+  app.add_option("--directory", options.directory, "Directory of the checkpoint file")
+      ->capture_default_str();
   if (const auto status = benchmark::refused(app, argc, argv, session.rank() == 0)) return *status;
   try {
     run(options);

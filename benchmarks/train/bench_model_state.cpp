@@ -97,8 +97,8 @@ int main(int argc, char** argv) {
   CLI::App app{
       "Bytes of model state a rank and parameter after a step in bf16, the data axis over all "
       "ranks, against the ZeRO paper's: one JSON line. A process a case (mpiexec -n N)."};
-  app.add_option("stage", stage, "Of ZeRO")->required()->check(CLI::Range(0, 3));
-  app.add_option("gradients", gradients, "Their type")
+  app.add_option("stage", stage, "ZeRO stage")->required()->check(CLI::Range(0, 3));
+  app.add_option("gradients", gradients, "Type of the gradients")
       ->check(CLI::IsMember({"bf16", "f32"}))
       ->capture_default_str();
   if (const auto status = benchmark::refused(app, argc, argv, session.rank() == 0)) return *status;
