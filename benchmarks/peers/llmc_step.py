@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""llm.c's C trainer (train_gpt2.c) on the start that all contestants share.
+"""Steps of llm.c's C trainer (train_gpt2.c) on the start that all contestants share.
 
     llmc_step.py START SOURCE --batch 2 --seq 512
 
 SOURCE is a checkout of llm.c; nothing in it is written. Its train_gpt2.c is compiled as its Makefile does (-Ofast,
 -march=native, OpenMP) in START/llmc, with its constants replaced: batch, length, steps, no shuffling, no evaluation and
-no generation between. Its step has no clipping of the gradient. Needs NumPy and a C compiler; prints one JSON line as
-pytorch_step.py does.
+no generation in between. Its step does not clip the gradient. Needs NumPy and a C compiler; prints one JSON line like
+pytorch_step.py.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def write_model(path, directory):
     header = np.zeros(MODEL_HEADER, np.int32)
     header[:8] = (MODEL_MAGIC, MODEL_VERSION, config["n_positions"], vocab, layers, config["n_head"],
                   config["n_embd"], padded)
-    aside = path.with_suffix(".part")  # one that was cut off is not taken for whole
+    aside = path.with_suffix(".part")  # an interrupted write is not taken for a complete file
     with open(aside, "wb") as file:
         file.write(header.tobytes())
         file.write(np.pad(tensors["wte.weight"], ((0, padded - vocab), (0, 0))).tobytes())
@@ -54,7 +54,7 @@ def replaced(text, changes):
 
 
 def build(folder, source, steps):
-    """The trainer, for any batch and length (arguments 1 and 2), made once a folder and source."""
+    """Builds the trainer for any batch and length (arguments 1 and 2), once per folder and source."""
     main = (source / "train_gpt2.c").read_text()
     main = replaced(main, ((r"int main\(\) \{", "int main(int argc, char** argv) {"),
                            (r"int B = 4;", "int B = atoi(argv[1]);"), (r"int T = 64;", "int T = atoi(argv[2]);"),
@@ -90,7 +90,7 @@ def main():
     model = folder / "gpt2_124M.bin"
     if not model.exists() or model.stat().st_mtime < (a.start / "model.safetensors").stat().st_mtime:
         write_model(model, a.start)
-    for name in ("train", "val"):  # the names that it looks for
+    for name in ("train", "val"):  # the names that the trainer looks for
         link = data / f"tiny_shakespeare_{name}.bin"
         if not link.is_symlink():
             link.symlink_to((a.start / "tokens.bin").resolve())

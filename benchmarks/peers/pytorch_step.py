@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
-"""A GPT-2 training step in PyTorch: the peer that benchmarks/step is held against.
+"""A GPT-2 training step in PyTorch: the peer that benchmarks/step is compared with.
 
     pytorch_step.py START --batch 2 --seq 512 [--compile] [--strategy ddp|fsdp|deepspeed, under mpiexec]
     pytorch_step.py START --device cuda --dtype bf16 --compile --batch 16 --seq 1024
     pytorch_step.py --model gpt2-1.5b --device cuda --dtype bf16 --compile blocks --batch 8 --seq 1024
 
-START is a directory that start.py made: weights and tokens are the same as triax's, and so is the first loss. One step
-is what a step of triax is: forward, mean cross-entropy, backward, clipping by the global norm, AdamW with decay on
-matrices only. PyTorch is run as well as it runs: fused attention and optimizer, gradients dropped rather than zeroed,
-and a malloc that keeps its blocks (page faults of fresh activations cost it 20-30% of a step otherwise). --defaults
-leaves malloc, the optimizer's loop and the zeroing of gradients as a user finds them.
+START is a directory made by start.py: weights and tokens are the same as triax's, and so is the first loss. One step
+does the work of a step of triax: forward, mean cross-entropy, backward, clipping by the global norm, AdamW with decay
+on matrices only. PyTorch gets its fastest settings: fused attention and optimizer, gradients dropped rather than
+zeroed, and a malloc that keeps its blocks (page faults of fresh activations cost it 20-30% of a step otherwise).
+--defaults keeps malloc, the optimizer's loop and the zeroing of gradients at their defaults.
 
 Needs PyTorch 1.13 or later (--compile: 2.0, --strategy fsdp: 2.6), NumPy, for --strategy deepspeed DeepSpeed; it is not
 part of the build. Ranks of a --strategy are those of mpiexec (MPICH's, Open MPI's) or srun and talk over gloo on this
 node; --batch is over all ranks.
 
-On a GPU (one, without --strategy) steps are timed by CUDA events, each waited for as a step of triax is; the first
---warmup of them, which compile, are not counted.
+On a GPU (one, without --strategy) steps are timed by CUDA events, and each step is waited for, as in triax. The first
+--warmup steps, which compile, are not counted.
 
 Prints one JSON line: seconds is the median over the timed steps, spread is (third quartile - first) / median, and
 peak_memory_bytes is the peak resident set of a process (the largest rank's), Python and PyTorch included; on a GPU
@@ -129,12 +129,12 @@ def at_least(*version):
 
 
 def best_loop(device):
-    """How AdamW runs best: fused, which the CPU has since 2.4."""
+    """Fastest settings of AdamW: fused, which the CPU has since PyTorch 2.4."""
     return {"fused" if device == "cuda" or at_least(2, 4) else "foreach": True}
 
 
 class HostClock:
-    """Seconds of a step on the CPU, which is over when the call returns."""
+    """Seconds of a step on the CPU, which is complete when the call returns."""
 
     def begin(self):
         self.start = time.perf_counter()
@@ -159,12 +159,12 @@ class CudaClock:
 
 
 class Plain:
-    """One process, or each process of DDP or FSDP: what a step calls."""
+    """The step of a single process, or of each process of DDP or FSDP."""
 
     def __init__(self, model, a):
         self.model = model
         if a.strategy == "ddp":
-            # Gradients are views of what is sent: no copy of them, in memory or time.
+            # Gradients are views of the buffers that are sent, which saves a copy.
             self.model = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=not a.defaults)
         elif a.strategy == "fsdp":
             from torch.distributed.fsdp import fully_shard
@@ -191,7 +191,7 @@ class Plain:
 
 
 class DeepSpeed:
-    """ZeRO stage 1 with PyTorch's AdamW."""
+    """ZeRO-1 with PyTorch's AdamW."""
 
     def __init__(self, model, a):
         import deepspeed
@@ -210,8 +210,8 @@ class DeepSpeed:
 
 
 def launched():
-    """Rank and number of ranks as the launcher says them; of one process alone 0 and 1."""
-    # Slurm's number of a step's processes: a batch script, which is in no step of its own, has not got it.
+    """Rank and number of ranks from the launcher; 0 and 1 for a single process."""
+    # Slurm's number of processes in a job step; a batch script, which is in no step of its own, does not have it.
     for names in (("PMI_RANK", "PMI_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
                   ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS")):
         if all(name in os.environ for name in names):
@@ -275,7 +275,7 @@ def parse_arguments():
 
 
 def random_start(a):
-    """GPT-2's initialisation on the device itself: what start.py and a file would take minutes for."""
+    """GPT-2's initialisation on the device; start.py and a file would take minutes."""
     layers, hidden, heads = SHAPES[a.model]
     with torch.device(a.device):
         model = Gpt2({"n_layer": layers, "n_embd": hidden, "n_head": heads, "n_positions": 1024, "vocab_size": 50257})

@@ -4,8 +4,8 @@
     start.py DIR [--layers 12 --hidden 768 --heads 12 --vocab 50257 --positions 1024] [--tokens N]
 
 writes DIR/config.json and DIR/model.safetensors (GPT-2 as Hugging Face names and lays it out: matrices are (inputs,
-outputs)), and DIR/tokens.bin (llm.c's shard: 256 int32 of header, uint16 tokens). Needs NumPy. `read_tensors` and
-`read_tokens` are what the contestants' scripts read it by, `timing` what they report their steps by.
+outputs)), and DIR/tokens.bin (llm.c's shard: 256 int32 of header, uint16 tokens). Needs NumPy. The contestants' scripts
+read it with `read_tensors` and `read_tokens`, and report their steps with `timing`.
 """
 
 import argparse
@@ -86,8 +86,8 @@ def write_tokens(path, count, vocab):
 
 
 def timing(seconds):
-    """Median and spread of timed steps, as triax has them (benchmarks/support/report): quartiles between the two
-    nearest steps, and the spread their distance over the median. Beside them, whether the system gives huge pages."""
+    """Median and spread of timed steps, as in benchmarks/support/report (spread: distance of the interpolated
+    quartiles over the median), and whether the system grants huge pages."""
     low, median, high = (float(x) for x in np.quantile(seconds, (0.25, 0.5, 0.75)))
     try:
         text = pathlib.Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text()
