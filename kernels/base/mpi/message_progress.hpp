@@ -1,5 +1,5 @@
 #pragma once
-// Messages that only this process moves on: while it waits for one, it moves them all.
+// Progress of messages that only this process can advance: waiting for one advances all.
 #include <algorithm>
 #include <vector>
 
@@ -7,16 +7,16 @@
 
 namespace triax {
 
-/// Something that has messages under way.
+/// An object with messages under way.
 class MovesMessages {
  public:
   virtual ~MovesMessages() = default;
-  /// Does what can be done now; false where that is nothing. Never waits.
+  /// Does all work that is possible now; returns false if there was none. Never waits.
   virtual bool advance() = 0;
 };
 
-/// All of them of a process. A rank that waits for a message of one group must move on those of the
-/// others: ranks of another group may wait for it there.
+/// All message movers of a process. A rank that waits in one group must also advance its other
+/// groups: their ranks may be waiting for it.
 class MessageProgress {
  public:
   void add(MovesMessages& moves) { all_.push_back(&moves); }
@@ -31,13 +31,13 @@ class MessageProgress {
   std::vector<MovesMessages*> all_;
 };
 
-/// A wait for what `progress` (null: nothing) moves, or for what others do: call pause() between
-/// two looks at what is awaited.
+/// Wait loop helper: call pause() between two checks of the awaited condition. It advances
+/// `progress` (null: nothing), and pauses by `policy` when nothing moved.
 class PatientProgress {
  public:
   PatientProgress(MessageProgress* progress, WaitPolicy policy)
       : progress_(progress), policy_(policy), patience_(policy) {}
-  /// False where nothing was moved.
+  /// False if nothing was advanced.
   bool pause() {
     if (progress_ != nullptr && progress_->advance()) {
       patience_ = Patience(policy_);

@@ -12,9 +12,10 @@ enum class ReduceOp : std::uint8_t { sum, max, min };
 
 class Communicator;
 
-/// One message under way. It must be waited for before its tensors are touched or the Request goes.
-/// Streams order messages as they order kernels: a message begins after the work that its stream
-/// held when it was started, and wait(stream) lets that stream go on only when it is complete.
+/// A message under way. Wait for it before its tensors are touched and before the Request is
+/// destroyed. Streams order messages as they order kernels: a message starts after the work its
+/// stream held when the call was made, and wait(stream) holds that stream until the message is
+/// complete.
 class Request {
  public:
   Request() = default;
@@ -27,10 +28,10 @@ class Request {
     std::swap(handle_, other.handle_);
     return *this;
   }
-  /// Work issued to `stream` from here on runs when the message is complete. On a host stream the
+  /// Work issued to `stream` from here on runs after the message is complete. On a host stream the
   /// caller blocks until then.
   void wait(const Stream& stream);
-  /// True when complete; drives progress.
+  /// True if the message is complete. Also makes progress on it.
   bool test();
   bool pending() const { return owner_ != nullptr; }
 
@@ -39,45 +40,46 @@ class Request {
   std::uintptr_t handle_ = 0;
 };
 
-/// A group of ranks of one axis. Messages begin in the order of the stream they are started on (on
-/// the host: at once). Size 1 is a local copy or nothing, so callers need no special
-/// case. Tensors are contiguous. All ranks of the group make the same collective calls in the same
-/// order.
+/// Messages within one group of ranks. A message starts in the order of the stream it is issued on
+/// (on the host: at once). A group of size 1 copies locally or does nothing, so callers need no
+/// special case. Tensors are contiguous. All ranks of the group make the same collective calls in
+/// the same order.
 class Communicator {
  public:
   virtual ~Communicator() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  /// data = reduction over ranks of data, in place; the same bits on every rank.
+  /// In place: data = reduction of `data` over all ranks, bit for bit the same on every rank.
   virtual Request all_reduce(const Stream& stream, const Tensor& data,
                              ReduceOp op = ReduceOp::sum) = 0;
-  /// output = part `rank` of the sum of input. input: size() * n elements, output: n; output may be
-  /// the rank's own part of input (in place). What else is left in input is undefined.
+  /// output = shard `rank` of the sum of `input` over all ranks. input: size() * n elements;
+  /// output: n elements, apart from input or the rank's own shard of it (in place). The rest of
+  /// input is undefined afterwards.
   virtual Request reduce_scatter(const Stream& stream, const Tensor& output,
                                  const Tensor& input) = 0;
-  /// output = the inputs of all ranks in order. input: n elements, output: size() * n; input may be
-  /// the rank's own part of output (in place).
+  /// output = the inputs of all ranks in rank order. input: n elements, apart from output or the
+  /// rank's own shard of it (in place); output: size() * n elements.
   virtual Request all_gather(const Stream& stream, const Tensor& output, const Tensor& input) = 0;
-  /// Of `whole`, size() equal parts of which every rank has its own, the elements [begin, begin +
-  /// count) of each part: in place.
+  /// In-place all-gather of a slice: `whole` holds size() equal shards; elements [begin, begin +
+  /// count) of every shard are gathered.
   virtual Request all_gather_run(const Stream& stream, const Tensor& whole, std::int64_t begin,
                                  std::int64_t count) = 0;
   virtual Request broadcast(const Stream& stream, const Tensor& data, int root) = 0;
-  /// Point to point; a receive matches the send with the same tag, and sends of one tag arrive in
-  /// order. An Error where the message that arrives has not the bytes of `data`. By NCCL they match
-  /// by their order alone, whatever the tag, and must have the same bytes.
+  /// Point to point. A receive matches the send with the same tag; sends with one tag arrive in
+  /// order. Error if the message that arrives differs in bytes from `data`. NCCL ignores the tag:
+  /// sends and receives match by order alone and must have the same number of bytes.
   virtual Request send(const Stream& stream, const Tensor& data, int to, int tag) = 0;
   virtual Request receive(const Stream& stream, const Tensor& data, int from, int tag) = 0;
-  /// Sends and receives between the two begin together, at the end, and their Requests can be
-  /// waited for from then on; nothing else is started there. By NCCL one that waits for its other
-  /// end does not hold up the others of its exchange; elsewhere none does anyway, and there is
-  /// nothing to do.
+  /// An exchange: sends and receives issued between the two calls start together in end_exchange(),
+  /// and their Requests can be waited for from then on. Nothing else may be started in between.
+  /// With NCCL, a message whose peer is late does not block the others of its exchange. Other
+  /// backends never block there, so both calls do nothing.
   virtual void begin_exchange() {}
   virtual void end_exchange(const Stream&) {}
   virtual Request barrier(const Stream& stream) = 0;
 
-  /// What was sent since the start; nothing in a group of one.
+  /// Messages and bytes sent since the start; zero in a group of one.
   virtual Traffic traffic() const = 0;
 
  protected:

@@ -1,5 +1,5 @@
 #pragma once
-// What the tensors of a message must be.
+// Checks on the tensors of a message. A failed check throws Error.
 #include <cstddef>
 #include <cstdint>
 
@@ -8,7 +8,7 @@
 
 namespace triax {
 
-/// For the communicators of host memory.
+/// Requires a contiguous tensor in host memory: for communicators that use MPI.
 inline void check_message(const Tensor& tensor) {
   check(tensor.contiguous(), "a message of a tensor {} that is not contiguous", tensor.shape());
   check(tensor.space() == MemorySpace::host, "MPI was given memory of a device");
@@ -20,12 +20,13 @@ inline std::uint64_t byte_count(const Tensor& tensor) {
   return static_cast<std::uint64_t>(tensor.bytes());
 }
 
-/// Where part `rank` of `whole` lies, the parts being as large as `part`.
+/// Address of shard `rank` of `whole`; shards are as large as `part`.
 inline char* part_of(const Tensor& whole, int rank, const Tensor& part) {
   return static_cast<char*>(whole.data()) + rank * part.bytes();
 }
 
-/// `part` is one of `size` equal parts of `whole`, and lies in it as part `rank` or apart from it.
+/// Requires `part` to be one of `size` equal shards of `whole`, either apart from it or exactly at
+/// shard `rank` (in place).
 inline void check_part(const Tensor& part, const Tensor& whole, int rank, int size) {
   check_message(part);
   check_message(whole);
@@ -39,8 +40,8 @@ inline void check_part(const Tensor& part, const Tensor& whole, int rank, int si
         "the parts of a collective overlap other than in place");
 }
 
-/// Elements [begin, begin + count) of each of `size` equal parts of `whole`; returns the elements
-/// of a part.
+/// Requires elements [begin, begin + count) to lie within each of `size` equal shards of `whole`.
+/// Returns the elements per shard.
 inline std::int64_t check_run(const Tensor& whole, int size, std::int64_t begin,
                               std::int64_t count) {
   const std::int64_t part = whole.elements() / size;

@@ -1,5 +1,5 @@
 #pragma once
-// How much of the time of messages is hidden behind other work.
+// Measures how much message time is hidden behind other work.
 #include <chrono>
 
 #include "kernels/base/scope.hpp"
@@ -7,11 +7,10 @@
 namespace triax {
 
 struct MessageTimes {
-  /// Seconds in which at least one message was under way: from its start until this rank saw that
-  /// it is complete.
+  /// Seconds with at least one message under way, from its start until this rank saw it complete.
   double under_way = 0.0;
-  /// Of them, those that the rank spent in the calls that start, test and await messages: it
-  /// copied, summed or waited, and did nothing else.
+  /// Seconds of `under_way` that the rank spent in calls that start, test or wait for messages
+  /// (copying, summing, waiting), and so did no other work.
   double spent = 0.0;
 
   MessageTimes& operator+=(const MessageTimes& other) {
@@ -21,7 +20,7 @@ struct MessageTimes {
   }
 };
 
-/// Those of one axis, over all its groups. One thread.
+/// Message times of one axis, over all its groups. For a single thread.
 class MessageClock {
  public:
   void begins() {
@@ -31,7 +30,7 @@ class MessageClock {
     if (--messages_ == 0) times_.under_way += since(first_);
   }
 
-  /// From enter to leave the rank spends its time on messages. Within that, once more counts once.
+  /// The rank works on messages between enter() and leave(). Nested calls count once.
   void enter() {
     if (calls_++ == 0) entered_ = Clock::now();
   }
@@ -39,9 +38,9 @@ class MessageClock {
     if (--calls_ == 0) times_.spent += since(entered_);
   }
 
-  /// Whether no message is under way now.
+  /// True if no message is under way.
   bool idle() const { return messages_ == 0; }
-  /// Since the clock was made, without what is under way now.
+  /// Times since construction, without messages still under way.
   const MessageTimes& times() const { return times_; }
 
  private:
@@ -55,7 +54,7 @@ class MessageClock {
   Clock::time_point first_, entered_;
 };
 
-/// The time of a scope is spent on messages; `clock` may be null.
+/// Counts the time of a scope as spent on messages. `clock` may be null.
 using MessageScope = Scope<&MessageClock::enter, &MessageClock::leave>;
 
 }  // namespace triax

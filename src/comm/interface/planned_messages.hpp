@@ -1,6 +1,5 @@
 #pragma once
-// Messages before they are sent: what a call of Communicator will count, and what it will cost in
-// memory. For dry runs, which have neither ranks nor tensors.
+// Predicted traffic and memory of each Communicator call, for dry runs without ranks or tensors.
 #include <algorithm>
 #include <cstdint>
 
@@ -8,23 +7,24 @@
 
 namespace triax {
 
-/// Messages of one rank by kind of call.
+/// Messages of one rank by type of call.
 struct Messages {
   Traffic all_reduce = {}, reduce_scatter = {}, all_gather = {}, send = {};
-  /// The most that MPI allocates beside the caller's tensors for one of them, from its start to its
-  /// end: MPICH 4.0 the whole tensor for an all-reduce, of which it has small ones alone, and
-  /// nothing where data only moves (tests/comm/interface/test_planned_messages.cpp).
+  /// Bytes MPI allocates at most beside the caller's tensors during one message. MPICH 4.0
+  /// allocates the whole tensor for an all-reduce, and only small all-reduces go to MPI; calls that
+  /// only move data allocate nothing (tests/comm/interface/test_planned_messages.cpp).
   std::uint64_t scratch = 0;
-  /// Of sums, the largest part that one rank sums for all: direct::held_bytes has what that takes.
+  /// Bytes of the largest shard that one rank sums for all; direct::held_bytes() is the memory this
+  /// takes.
   std::uint64_t part = 0;
-  /// The most that one of them takes of host memory where its tensors are a device's and it goes
-  /// through there (StagedCommunicator).
+  /// Bytes of host memory that one message of device tensors takes at most when it is staged
+  /// through the host (StagedCommunicator).
   std::uint64_t staged = 0;
-  int at_once = 1;  // so many of them are under way
+  int at_once = 1;  // messages under way together
 
   Traffic total() const { return all_reduce + reduce_scatter + all_gather + send; }
 
-  /// Both, one after the other.
+  /// Totals of both, one after the other: counts add up, maxima stay maxima.
   Messages& operator+=(const Messages& other) {
     all_reduce += other.all_reduce;
     reduce_scatter += other.reduce_scatter;
@@ -37,7 +37,7 @@ struct Messages {
     return *this;
   }
   friend Messages operator+(Messages a, const Messages& b) { return a += b; }
-  /// The same `times` over.
+  /// The same messages repeated `times` times.
   friend Messages operator*(std::uint64_t times, Messages each) {
     for (Traffic* traffic :
          {&each.all_reduce, &each.reduce_scatter, &each.all_gather, &each.send}) {
@@ -50,38 +50,40 @@ struct Messages {
   bool operator==(const Messages&) const = default;
 };
 
-/// Sums by messages from each rank to each other (DirectExchange).
+/// Sums by direct messages between all pairs of ranks (DirectExchange).
 namespace direct {
 
-/// Messages that a rank has under way in each direction at most.
+/// Maximum number of messages a rank has under way per direction.
 inline constexpr int window = 16;
-/// A message of fewer bytes costs as much: no rank sums less for the others, while there is more.
+/// Smallest shard in bytes. A smaller message costs as much time, so no rank sums less while there
+/// is more to sum.
 inline constexpr std::uint64_t least_part = 1024;
 
-/// All-reduces of float32 of fewer bytes are MPI's. Those of 16-bit elements, which MPI cannot add
-/// without rounding at each step, and reduce-scatters are never.
+/// Size in bytes below which a float32 all-reduce uses MPI_Iallreduce. Reduce-scatters and
+/// all-reduces of 16-bit types never use it: MPI cannot add 16-bit floats without rounding at each
+/// step.
 constexpr std::uint64_t least_bytes(int ranks) {
   constexpr std::uint64_t least = std::uint64_t{16} << 10, of_rank = 256;
   return std::max(least, of_rank * static_cast<std::uint64_t>(ranks));
 }
-/// Of the tensor of an all-reduce, what each rank sums but those at its end, which may have less.
+/// Bytes each rank reduces in an all-reduce; the last ranks may have fewer.
 constexpr std::uint64_t part_bytes(int ranks, std::uint64_t bytes) {
   constexpr std::uint64_t line = 64;
   const auto n = static_cast<std::uint64_t>(ranks);
   return (std::max(least_part, (bytes + n - 1) / n) + line - 1) / line * line;
 }
-/// Messages that a rank has room for: those of one piece of its part from all others, and those
-/// under way of the next.
+/// Number of messages a rank has memory for: one piece of its shard from every other rank, plus a
+/// window of messages of the next piece.
 constexpr std::uint64_t messages_held(int ranks) {
   return static_cast<std::uint64_t>(ranks - 1 + window);
 }
-/// The bytes of a message at most.
+/// Maximum bytes per message.
 constexpr std::uint64_t piece_bytes(int ranks) {
   constexpr std::uint64_t page = 4096, all = std::uint64_t{16} << 20;
   constexpr std::uint64_t least = std::uint64_t{16} << 10, most = std::uint64_t{256} << 10;
   return std::clamp(all / messages_held(ranks) / page * page, least, most);
 }
-/// What a rank of a group comes to hold for sums of which its part has so many bytes at most.
+/// Bytes a rank of a group holds for sums when its shard has at most `part` bytes.
 constexpr std::uint64_t held_bytes(int ranks, std::uint64_t part) {
   constexpr std::uint64_t line = 64;
   if (ranks <= 1) return 0;
@@ -90,32 +92,31 @@ constexpr std::uint64_t held_bytes(int ranks, std::uint64_t part) {
 
 }  // namespace direct
 
-/// Collectives through memory that the ranks of a node share (NodeExchange).
+/// Collectives through memory shared by the ranks of a node (NodeExchange).
 namespace node {
 
-/// From so many bytes on, where nothing else was found (choose_sizes).
+/// Size in bytes from which shared memory is used unless choose_sizes() measures another threshold.
 inline constexpr std::uint64_t least_bytes = std::uint64_t{64} << 10;
-/// Rounds that a rank's slot has room for: one that others read, one that they wait for, and some
-/// for a rank that is ahead.
+/// Rounds a rank's slot has memory for: one being read by others, one they wait for, and two more
+/// for a rank that runs ahead.
 inline constexpr int depth = 4;
 inline constexpr std::int64_t header_bytes = 4096;
 
-/// Of what a rank reduces in a round. All that the ranks touch in a round stays in the caches, but
-/// is more than a core keeps near itself: another core reads faster what is in the cache that they
-/// share.
+/// Bytes each rank reduces per round. All memory touched in a round fits the caches together, but
+/// exceeds one core's private cache: other cores read faster from the shared cache.
 constexpr std::int64_t piece_bytes(int ranks) {
   constexpr std::int64_t line = 64, of_all = std::int64_t{256} << 10, least = std::int64_t{8} << 10;
   return std::max(least, of_all / ranks / line * line);
 }
-/// The slot that a rank of a group of so many makes; none where it is alone.
+/// Bytes of the slot each rank makes in a group of `ranks`; 0 for a group of one.
 constexpr std::int64_t slot_bytes(int ranks) {
   return ranks <= 1 ? 0 : header_bytes + depth * ranks * piece_bytes(ranks);
 }
 
 }  // namespace node
 
-// The Communicator's calls, on a group of `ranks` with tensors of so many bytes. Nothing in a group
-// of one, or of no bytes.
+// Messages of one Communicator call on a group of `ranks`, with a tensor of the given bytes.
+// Nothing is sent in a group of one or for zero bytes.
 
 constexpr Messages planned_all_reduce(int ranks, std::uint64_t bytes) {
   if (ranks <= 1 || bytes == 0) return {};

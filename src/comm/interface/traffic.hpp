@@ -1,13 +1,14 @@
 #pragma once
-// What messages cost by the textbook ring, the same formulas for what a run counts and what a dry
-// run predicts. The algorithm that MPI picks may move more; the ring is the least that any can do
-// per rank.
+// Cost of messages by the textbook ring algorithm. The same formulas count a run's traffic and
+// predict a dry run's. The algorithm MPI picks may move more bytes; no algorithm moves fewer per
+// rank.
 #include <cstdint>
 
 namespace triax {
 
-/// What a communicator sent. A collective or a send is one message; receives and barriers are none.
-/// Bytes are those that leave one rank, averaged over the ranks of the group, rounded down.
+/// Messages and bytes sent by one communicator. A collective or a send counts as one message;
+/// receives and barriers count as none. Bytes are those leaving one rank, averaged over the group
+/// and rounded down.
 struct Traffic {
   std::uint64_t messages = 0;
   std::uint64_t bytes = 0;
@@ -23,10 +24,9 @@ struct Traffic {
 
 namespace ring {
 
-/// The share of `bytes` that leaves a rank in one trip round the ring: each of the `ranks` parts
-/// makes ranks - 1 hops. That is a reduce_scatter with `bytes` of input, an all_gather with `bytes`
-/// of output, and a broadcast of `bytes` (every rank but the last passes it on: the mean over
-/// ranks).
+/// Bytes leaving a rank in one trip round the ring, where each of the `ranks` shards makes ranks -
+/// 1 hops: a reduce-scatter of `bytes` of input, an all-gather of `bytes` of output, or a broadcast
+/// of `bytes` (every rank but the last forwards it; mean over the ranks).
 constexpr Traffic one_trip(int ranks, std::uint64_t bytes) {
   if (ranks <= 1) return {};
   const auto n = static_cast<std::uint64_t>(ranks);
