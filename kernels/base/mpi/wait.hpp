@@ -1,5 +1,5 @@
 #pragma once
-// The one place where a rank waits for MPI.
+// The single wait loop for MPI requests.
 #include <mpi.h>
 
 #include "kernels/base/mpi/message_progress.hpp"
@@ -7,8 +7,9 @@
 
 namespace triax {
 
-/// Returns when `request` is complete, with MPI's return code (the caller knows what to say of it).
-/// Every message of MPI in this process makes progress meanwhile, and what `progress` has.
+/// Returns MPI's return code once `request` is complete; the caller knows how to report an error.
+/// Meanwhile every MPI message of this process and everything in `progress` (null: nothing)
+/// advances.
 [[nodiscard]] int wait_for(MPI_Request& request, WaitPolicy policy,
                            MPI_Status* status = MPI_STATUS_IGNORE,
                            MessageProgress* progress = nullptr);

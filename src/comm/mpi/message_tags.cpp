@@ -6,7 +6,7 @@
 
 namespace triax {
 
-// Of MPI_COMM_WORLD: Open MPI says it of that alone.
+// MPI_TAG_UB is read from MPI_COMM_WORLD: Open MPI sets the attribute there only.
 int largest_message_tag(std::string_view where) {
   int* bound = nullptr;
   int found = 0;

@@ -1,11 +1,11 @@
 #pragma once
-// The tags that this MPI library has for messages between ranks.
+// Tags available for messages between ranks in this MPI library.
 #include <string_view>
 
 namespace triax {
 
-/// The largest tag that a message of Communicator may have; the next one is that of sums
-/// (DirectExchange). `where` names who asks, in errors.
+/// Largest tag a Communicator message may have; the next one is reserved for the sums of
+/// DirectExchange. `where` names the caller in errors.
 int largest_message_tag(std::string_view where);
 
 }  // namespace triax

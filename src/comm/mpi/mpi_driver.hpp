@@ -1,5 +1,5 @@
 #pragma once
-// Has MPI move its messages on.
+// Makes MPI progress its messages.
 #include <mpi.h>
 
 #include <string>
@@ -10,16 +10,17 @@
 
 namespace triax {
 
-/// MPI moves messages on within calls only, and has none that does nothing else: this one looks for
-/// a message on a communicator on which nobody sends. (MPI_COMM_SELF will not do: MPICH looks at
-/// itself alone for it. Nor will one with messages: MPICH stops at the first unexpected one.)
+/// MPI progresses messages only inside its calls and has no call for that alone. This class probes
+/// a communicator on which nobody sends. MPI_COMM_SELF does not work: MPICH then polls only the
+/// process itself. A communicator with messages does not either: MPICH stops at the first
+/// unexpected one.
 class MpiDriver final : public MovesMessages {
  public:
-  /// `place` names this rank, and outlives the object.
+  /// `place` names this rank in errors and must outlive the object.
   explicit MpiDriver(const std::string& place) : place_(place) {}
-  /// Of this process and others; to be set before the first use.
+  /// The communicator to probe, of this process and others. Set it before the first advance().
   MPI_Comm* address() { return comm_.address(); }
-  /// Never knows that something moved.
+  /// Always false: MPI_Iprobe does not tell whether a message moved.
   bool advance() override {
     int found = 0;
     if (comm_.get() != MPI_COMM_NULL)

@@ -1,6 +1,6 @@
 #pragma once
-// The non-blocking calls of MPI, with counts as wide as this MPI has them: 64 bits from MPI 4 on,
-// int before.
+// MPI's non-blocking calls with the widest counts of this library: 64 bits from MPI 4 on, int
+// before.
 #include <mpi.h>
 
 #include <cstdint>
@@ -30,7 +30,7 @@ inline constexpr auto isend = MPI_Isend;
 inline constexpr auto irecv = MPI_Irecv;
 #endif
 
-/// `elements` as a count of `C`; an Error where it does not fit.
+/// `elements` as a count of type `C`; Error if it does not fit.
 template <class C = Count>
 C count_of(std::int64_t elements) {
   if (elements > static_cast<std::int64_t>(std::numeric_limits<C>::max()))

@@ -1,16 +1,16 @@
 #pragma once
-// The elements and sums of triax in the terms of MPI.
+// MPI datatypes and operations for DType and ReduceOp.
 #include <mpi.h>
 
 #include "src/comm/interface/communicator.hpp"
 
 namespace triax {
 
-/// Elements that MPI reduces; an Error for u16, which nothing sums, and for bf16 and f16, which MPI
+/// Datatype for reductions. Error for u16, which is never summed, and for bf16 and f16, which MPI
 /// does not know.
 MPI_Datatype reducible_type(DType type);
 
-/// Elements that MPI moves: only their width counts, and wide ones keep the counts low.
+/// Datatype for moving data: only the element's width matters, and wide elements keep counts low.
 MPI_Datatype movable_type(DType type);
 
 MPI_Op reduction_of(ReduceOp op);

@@ -1,10 +1,10 @@
 #pragma once
-// MPI handles that are freed when they go.
+// MPI handles that are freed on destruction.
 #include <mpi.h>
 
 namespace triax {
 
-/// A communicator that no MpiCommunicator owns.
+/// A communicator not owned by an MpiCommunicator.
 class OwnedComm {
  public:
   OwnedComm() = default;
@@ -42,7 +42,8 @@ class OwnedType {
  public:
   OwnedType() = default;
   ~OwnedType() {
-    if (type_ != MPI_DATATYPE_NULL) MPI_Type_free(&type_);  // messages under way keep it
+    if (type_ != MPI_DATATYPE_NULL)
+      MPI_Type_free(&type_);  // messages under way keep the type alive
   }
   OwnedType(const OwnedType&) = delete;
   OwnedType& operator=(const OwnedType&) = delete;

@@ -40,7 +40,8 @@ PostedMessage::PostedMessage(PostedMessage&& other) noexcept
       receives_(other.receives_),
       request_(std::exchange(other.request_, MPI_REQUEST_NULL)) {}
 
-// Only the other rank can complete it, and MPI warns of a message that it finds nobody for.
+// A pending message is freed, not cancelled: only the other rank can complete it, and MPI warns
+// about messages that nobody matches. Its buffer is leaked on purpose, since MPI may still use it.
 PostedMessage::~PostedMessage() {
   if (request_ == MPI_REQUEST_NULL) return;
   MPI_Request_free(&request_);
@@ -64,7 +65,8 @@ bool PostedMessage::complete() {
 bool complete_within(std::span<PostedMessage> messages, double seconds) {
   Waited waited;
   for (Patience patience(WaitPolicy::yield);; patience.pause()) {
-    // All are looked at: messages to one rank do not wait for those to another.
+    // count_if tests all messages: one to a rank that is there must not wait for one to a rank that
+    // is not.
     if (std::ranges::count_if(messages, [](PostedMessage& each) { return !each.complete(); }) == 0)
       return true;
     if (waited.seconds() >= seconds) return false;

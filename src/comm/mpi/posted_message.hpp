@@ -1,5 +1,5 @@
 #pragma once
-// Messages to and from ranks that may never be there.
+// Messages to and from ranks that may never answer.
 #include <mpi.h>
 
 #include <cstddef>
@@ -9,20 +9,20 @@
 
 namespace triax {
 
-/// Bytes under way. MPI uses their memory until they are complete: where that is not so as this
-/// goes, it is left to MPI.
+/// Bytes under way. MPI uses their memory until the message is complete; if it is not when the
+/// object is destroyed, the memory is left to MPI.
 class PostedMessage {
  public:
   static PostedMessage sent(MPI_Comm comm, int to, int tag, std::string text);
-  /// Of `most` bytes at most.
+  /// Receives at most `most` bytes.
   static PostedMessage received(MPI_Comm comm, int from, int tag, std::size_t most);
   ~PostedMessage();
   PostedMessage(PostedMessage&& other) noexcept;
   PostedMessage& operator=(PostedMessage&&) = delete;
 
-  /// Looks, and lets MPI go on.
+  /// Tests for completion and lets MPI make progress.
   bool complete();
-  /// What was received, once it is complete.
+  /// The received bytes, once complete.
   const std::string& text() const { return *text_; }
 
  private:
@@ -33,8 +33,8 @@ class PostedMessage {
   MPI_Request request_ = MPI_REQUEST_NULL;
 };
 
-/// Waits for all of them, so many seconds at most; time in which this process was stopped does not
-/// count.
+/// Waits at most `seconds` for all messages; false on timeout. Time in which this process was
+/// stopped does not count.
 bool complete_within(std::span<PostedMessage> messages, double seconds);
 
 }  // namespace triax

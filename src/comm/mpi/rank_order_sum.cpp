@@ -17,7 +17,7 @@ T* of_type(std::byte* p) {
   return reinterpret_cast<T*>(p);
 }
 
-// `more`: the terms behind the first two.
+// n elements; `more` holds the terms after the first two.
 template <class T>
 void sum(const T* a, const T* b, std::span<const std::byte* const> more, T* to, T* copy,
          std::int64_t n, const std::byte* streamed) {

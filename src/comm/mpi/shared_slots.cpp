@@ -12,7 +12,7 @@
 namespace triax {
 namespace {
 
-// The numbers of all ranks, by rank.
+// Gathers `own` from every rank, in rank order.
 template <std::size_t N>
 std::vector<std::array<std::int64_t, N>> gathered(MPI_Comm ranks, int size,
                                                   const std::array<std::int64_t, N>& own,
@@ -26,7 +26,7 @@ std::vector<std::array<std::int64_t, N>> gathered(MPI_Comm ranks, int size,
   return all;
 }
 
-// What the launcher calls rank `rank` of `ranks`.
+// The rank in MPI_COMM_WORLD of rank `rank` of `ranks`, as the launcher numbers it.
 int rank_of_job(MPI_Comm ranks, int rank, const std::string& where) {
   OwnedGroup all, some;
   check_mpi(MPI_Comm_group(MPI_COMM_WORLD, all.address()), "MPI_Comm_group", where);
@@ -56,7 +56,7 @@ SharedSlots::SharedSlots(MPI_Comm ranks, const char* label, std::size_t bytes,
     error = slots[r].error();
   }
   const auto errors = gathered(ranks, size, std::array{error}, where);
-  mine.close_to_others();  // now that all have opened it
+  mine.close_to_others();  // all ranks have opened it by now
   for (std::size_t r = 0; r < slots.size() && refusal_.empty(); ++r)
     if (errors[r][0] != 0)
       refusal_ = fmt::format("rank {}: {}", rank_of_job(ranks, static_cast<int>(r), where),

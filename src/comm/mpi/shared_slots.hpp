@@ -1,5 +1,5 @@
 #pragma once
-// Memory that ranks of a node share: a slot each.
+// Memory shared by the ranks of a node, one slot per rank.
 #include <mpi.h>
 
 #include <cstddef>
@@ -10,21 +10,21 @@
 
 namespace triax {
 
-/// Each rank makes its slot, near its own cores, and opens those of the others. Unlike with an MPI
-/// window, no rank waits for another to let go of it.
+/// Each rank makes its slot near its own cores and opens those of the others. Unlike with an MPI
+/// window, freeing waits for no other rank.
 class SharedSlots {
  public:
-  /// Nothing is shared.
+  /// An empty set: nothing is shared.
   SharedSlots() = default;
-  /// Collective over `ranks`, without spinning. Slots of `bytes` each begin at a page, as zeros.
-  /// Where a rank cannot share, none of them has any: refusal(). `where` names this rank in errors
-  /// of MPI.
+  /// Collective over `ranks`; waits without spinning. Each slot has `bytes` bytes, zeroed, starting
+  /// at a page boundary. If one rank cannot share, all are left without slots: see refusal().
+  /// `where` names this rank in MPI errors.
   SharedSlots(MPI_Comm ranks, const char* label, std::size_t bytes, const std::string& where);
 
   bool empty() const { return slots_.empty(); }
   int size() const { return static_cast<int>(slots_.size()); }
   std::byte* slot(int rank) const { return slots_[static_cast<std::size_t>(rank)].data(); }
-  /// Which rank could not share, and why; empty: all could. The same on all of them.
+  /// The rank that could not share and its reason, the same on all ranks; empty if all could.
   const std::string& refusal() const { return refusal_; }
 
  private:

@@ -1,12 +1,12 @@
 #pragma once
-// Places for messages under way, which are given back in any order.
+// Slots for messages under way, given back in any order.
 #include <cstddef>
 #include <vector>
 
 namespace triax {
 
-/// How many are taken at once depends on the pace of other ranks, so room for as many as are usual
-/// is made at the start; one more than ever before allocates.
+/// How many slots are taken at once depends on the pace of other ranks. The usual number is
+/// reserved up front; only a new maximum allocates.
 template <class T>
 class SlotPool {
  public:
@@ -15,7 +15,7 @@ class SlotPool {
     slots_.reserve(usual);
     free_.reserve(usual);
   }
-  /// The index of a slot; what was in it is still there.
+  /// The index of a free slot, with its old content.
   std::size_t take() {
     if (free_.empty()) {
       slots_.emplace_back();

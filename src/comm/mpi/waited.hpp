@@ -4,8 +4,8 @@
 
 namespace triax {
 
-/// Seconds of a wait, without those in which this process was stopped: asked often, it counts no
-/// pause as longer than a second.
+/// Seconds of a wait, without time in which this process was stopped. It must be polled often: a
+/// gap between two calls counts as one second at most.
 class Waited {
  public:
   double seconds() {
