@@ -9,8 +9,9 @@
 namespace triax {
 namespace {
 
-constexpr std::size_t most_kept = 64;  // operations that are over
-// How many are under way at once depends on the others' pace: room for so many is taken at once.
+constexpr std::size_t most_kept = 64;  // finished operations kept in the list
+// The number of operations under way depends on the pace of other ranks: this capacity is reserved
+// up front.
 constexpr std::size_t usual_operations = 2 * most_kept;
 
 std::byte* bytes_of(const Tensor& tensor) {
@@ -101,7 +102,8 @@ std::byte* DirectExchange::room(std::uint64_t step) const {
   return static_cast<std::byte*>(memory_.data()) + step % direct::messages_held(size_) * room_;
 }
 
-// Memory is taken anew where an operation is larger than all before, when they are over.
+// Memory is replaced for an operation larger than all before, once the messages under way are
+// finished.
 bool DirectExchange::has_room(const Operation& operation) {
   const auto stride = static_cast<std::uint64_t>(operation.stride);
   const std::uint64_t room = direct::held_bytes(size_, stride) / direct::messages_held(size_);
@@ -132,7 +134,8 @@ bool DirectExchange::start_step() {
   const Run theirs = run(operation, step.gathers ? from : to, step.number);
   Messages& messages = under_way_[started_ % direct::window];
   if (step.gathers) {
-    // Once this piece is summed here, and those that went out from where the others' come are gone.
+    // Gathering overwrites the elements that were sent as terms: it starts once this piece is
+    // summed here and those sends are complete.
     const auto summed = static_cast<std::uint64_t>((step.number + 1) * (size_ - 1));
     if (freed_ < operation.first + summed) return false;
     receive(messages, operation.data + theirs.offset, theirs.bytes, from);
@@ -188,7 +191,8 @@ bool DirectExchange::finish_step() {
   return true;
 }
 
-// Of steps just done: step s brought what the rank s places before this one has.
+// Sums a piece whose steps are all done: step s brought the term of the rank s positions before
+// this one.
 void DirectExchange::sum(const Operation& operation, std::int64_t piece) {
   const Run own = run(operation, rank_, piece);
   if (own.bytes == 0) return;
@@ -204,7 +208,8 @@ void DirectExchange::sum(const Operation& operation, std::int64_t piece) {
   rank_order_sum(operation.type, terms_, to, nullptr, own.bytes, here);
 }
 
-// Not on and on, while others send: the process has other messages.
+// The number of moves is limited, so that steady arrivals do not starve the process's other
+// messages.
 bool DirectExchange::advance() {
   constexpr int most_moves = 4 * direct::window;
   int moves = 0;

@@ -11,7 +11,7 @@
 namespace triax {
 namespace {
 
-constexpr std::size_t usual_operations = 128;  // room that is taken at once
+constexpr std::size_t usual_operations = 128;  // reserved up front
 
 MPI_Comm split(MPI_Comm ranks, int color, int key, const std::string& where) {
   MPI_Comm some = MPI_COMM_NULL;
@@ -31,7 +31,7 @@ int size_of_group(MPI_Comm ranks, const std::string& where) {
   return size;
 }
 
-// The text of the lowest rank that has one, on all; empty where none has.
+// Returns on all ranks the text of the lowest rank that has one; empty if none has.
 std::string first_text(MPI_Comm ranks, const std::string& own, WaitPolicy policy,
                        const std::string& where) {
   const int size = size_of_group(ranks, where);
@@ -95,8 +95,9 @@ std::uint64_t HierarchicalExchange::all_reduce(const Tensor& data) {
   return begin({.kind = Kind::all_reduce, .data = whole, .summed = summed});
 }
 
-// Sums of what the ranks of each node N get go to part N of `input`: the node's own ranks have read
-// it by then, for it is in the part of an earlier node, or it is the first.
+// The sum over this node of the shards of node n's ranks is stored in region n of `input`. The
+// node's ranks have read that region by then: for n > 0 it lies in the shards of an earlier node,
+// and for n = 0 it is the first to be read.
 std::uint64_t HierarchicalExchange::reduce_scatter(const Tensor& output, const Tensor& input) {
   const Tensor whole = input.flat();
   const std::int64_t count = output.elements();

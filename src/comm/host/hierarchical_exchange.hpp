@@ -1,6 +1,6 @@
 #pragma once
-// Collectives of a group that lies on several nodes: within each node through memory that its ranks
-// share, between the nodes by MPI, each rank with those of its place on the other nodes.
+// Collectives of a group spread over several nodes: through shared memory within each node, and by
+// MPI between nodes, where each rank talks to the ranks of its own position on the other nodes.
 #include <string>
 #include <vector>
 
@@ -10,21 +10,21 @@
 
 namespace triax {
 
-/// With N nodes of L ranks each, a rank sends 1/L of what it would without (all_reduce: the sum of
-/// its node's ranks over its part), and no message but those crosses nodes. An operation *sums* in
-/// the node, *crosses* between nodes, and *spreads* in the node; gathers do not sum,
-/// reduce-scatters do not spread. Each step has memory or a communicator of its own, in which the
-/// operations follow each other in the order in which they began, so that all ranks agree on it
-/// whatever the timing. (Thakur, Rabenseifner, Gropp 2005, section 5; NCCL's trees and Horovod's
-/// hierarchical all-reduce divide the work so.)
+/// With L ranks per node, a rank sends 1/L of the tensor between nodes (in an all_reduce: its shard
+/// of the node's sum), and nothing else crosses nodes. An operation *sums* within the node,
+/// *crosses* between nodes and *spreads* within the node; gathers skip the sum, reduce-scatters
+/// skip the spread. Each phase has its own memory or communicator, in which operations follow each
+/// other in the order they were begun, so all ranks agree on it whatever the timing. (Thakur,
+/// Rabenseifner, Gropp 2005, section 5; NCCL's trees and Horovod's hierarchical all-reduce divide
+/// the work in the same way.)
 ///
-/// Sums within a node are those of rank_order_sum, and so are those between nodes
-/// (MpiCommunicator): 16-bit ones are rounded once in each.
+/// Sums within a node and between nodes (MpiCommunicator) are those of rank_order_sum(): 16-bit
+/// sums are rounded once in each.
 class HierarchicalExchange final : public Exchange {
  public:
-  /// Collective over `ranks`, of which each `run` that follow each other are on one node; `run`
-  /// divides their number, and is neither 1 nor all of them. `where` names this rank and the group.
-  /// The ranks come together just before: some of this is in blocking calls.
+  /// Collective over `ranks`; every `run` consecutive ranks are on one node. `run` divides their
+  /// number, and is neither 1 nor all of them. `where` names this rank and the group in errors.
+  /// Ranks should meet just before, since part of the construction blocks and spins.
   HierarchicalExchange(MPI_Comm ranks, int run, WaitPolicy policy, const std::string& where);
 
   bool usable() const override { return refusal_.empty(); }
@@ -32,13 +32,13 @@ class HierarchicalExchange final : public Exchange {
   int ranks_sharing() const override { return run_; }
   bool divides(std::int64_t elements) const override { return elements % run_ == 0; }
   std::uint64_t all_reduce(const Tensor& data) override;
-  /// What is left in `input` is undefined, but for `output` where that is a part of it.
+  /// `input` is undefined afterwards, except `output` if it is a shard of it.
   std::uint64_t reduce_scatter(const Tensor& output, const Tensor& input) override;
   std::uint64_t all_gather(const Tensor& whole, std::int64_t begin, std::int64_t bytes,
                            const std::byte* own) override;
   bool over(std::uint64_t operation) const override { return ended_ >= operation; }
   bool advance() override;
-  /// Of this rank's node; of the others nothing is known.
+  /// Covers this rank's node; nothing is known of the others.
   bool others_attend() const override {
     return summing_.others_attend() || spreading_.others_attend();
   }
@@ -51,12 +51,12 @@ class HierarchicalExchange final : public Exchange {
   enum class Kind : std::uint8_t { all_reduce, reduce_scatter, all_gather };
   struct Operation {
     Kind kind{};
-    Tensor data{};                      // all ranks' parts
+    Tensor data{};                      // the shards of all ranks
     Tensor output{};                    // reduce_scatter
-    std::int64_t begin = 0, bytes = 0;  // all_gather: of each part
-    std::uint64_t summed = 0;           // of summing_
-    Request crossing{};                 // of crossing_
-    std::uint64_t spread = 0;           // of spreading_
+    std::int64_t begin = 0, bytes = 0;  // all_gather: range of each shard
+    std::uint64_t summed = 0;           // ticket of summing_
+    Request crossing{};                 // message of crossing_
+    std::uint64_t spread = 0;           // ticket of spreading_
   };
 
   std::uint64_t begin(Operation operation);
@@ -64,17 +64,19 @@ class HierarchicalExchange final : public Exchange {
   void cross(Operation& operation);
   void spread(Operation& operation);
 
-  int run_;           // ranks of a node
-  int node_, place_;  // of this rank: its node, and its place there
+  int run_;           // ranks per node
+  int node_, place_;  // of this rank: its node, and its position there
   int nodes_;
-  // Groups are made first, in blocking calls: no rank is kept from them by its node's memory.
+  // ranks_of_node_ and crossing_ come first: they are made by blocking calls, and no rank may miss
+  // those because its node cannot share memory.
   OwnedComm ranks_of_node_;
   MpiCommunicator crossing_;
   NodeExchange summing_, spreading_;
   std::string refusal_;
-  std::vector<Operation> operations_;  // those under way, the oldest first
-  std::uint64_t first_ = 0;            // the number of operations_[0]
-  // Operations begun, and how many of them have come to cross, to spread, and to their end.
+  std::vector<Operation> operations_;  // under way, oldest first
+  std::uint64_t first_ = 0;            // number of operations_[0]
+  // Number of operations begun, and of those that have reached the crossing, the spread and the
+  // end.
   std::uint64_t begun_ = 0, crossed_ = 0, spread_ = 0, ended_ = 0;
 };
 

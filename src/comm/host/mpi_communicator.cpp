@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t not_a_receive = -1;
 
-// Whether an all-reduce is made of messages of our own. MPI rounds 16-bit elements at each step.
+// True for all-reduces summed by DirectExchange: MPI would round 16-bit elements at each step.
 bool sums_directly(const Tensor& data, ReduceOp op, int ranks) {
   const bool small = data.dtype() == DType::f32 && byte_count(data) < direct::least_bytes(ranks);
   return op == ReduceOp::sum && has_rank_order_sum(data.dtype()) && !small;
@@ -83,7 +83,7 @@ Request MpiCommunicator::reduce_scatter(const Stream& stream, const Tensor& outp
     const std::size_t slot = begun("MPI_Isend");
     return summing(slot, sums_->reduce_scatter(output, input));
   }
-  // Open MPI counts all parts together in an int.
+  // The count of the whole input must fit too: Open MPI counts all shards together in an int.
   const mpi::Count count = mpi::count_of(input.elements()) / size_;
   const MPI_Op sum = reduction_of(ReduceOp::sum);
   const std::size_t index = begun("MPI_Ireduce_scatter_block");
@@ -91,7 +91,7 @@ Request MpiCommunicator::reduce_scatter(const Stream& stream, const Tensor& outp
   if (output.data() != part_of(input, rank_, output))
     return started(index, mpi::ireduce_scatter_block(input.data(), output.data(), count, type, sum,
                                                      comm_, &slot.request));
-  if (rank_ != 0) {  // in place, MPI writes the result where the input begins
+  if (rank_ != 0) {  // MPI leaves an in-place result at the start of the input
     slot.result = output.data();
     slot.found = input.data();
     slot.found_bytes = static_cast<std::size_t>(output.bytes());
@@ -118,7 +118,7 @@ Request MpiCommunicator::all_gather(const Stream& stream, const Tensor& output,
                                        output.data(), count, type, comm_, &slots_[slot].request));
 }
 
-// The runs are elements of a type that reaches from one to the next.
+// The slices are elements of a datatype whose extent is the distance between two shards.
 Request MpiCommunicator::all_gather_run(const Stream& stream, const Tensor& whole,
                                         std::int64_t begin, std::int64_t count) {
   check_message(whole);
@@ -200,7 +200,7 @@ void MpiCommunicator::drain(const Stream& stream) {
 
 std::size_t MpiCommunicator::take_slot(const Stream& stream, const char* call, CallKind kind,
                                        std::uint64_t bytes, int peer, int tag) {
-  drain(stream);  // MPI knows no streams: what makes the message's data must be done
+  drain(stream);  // MPI knows no streams: the kernels that write the data must be done
   if (record_.clock != nullptr) {
     record_.clock->begins();
     record_.clock->enter();
@@ -228,7 +228,7 @@ Request MpiCommunicator::started(std::size_t slot, int code) {
   return Request(this, slot);
 }
 
-// What is at hand of the first pieces is done at once, as MPI does.
+// The first pieces are sent at once, as MPI does; no MPI collective is called for these sums.
 Request MpiCommunicator::summing(std::size_t slot, std::uint64_t operation) {
   slots_[slot].operation = operation;
   sums_->advance();
@@ -251,7 +251,7 @@ void MpiCommunicator::finish(std::size_t index, int code, const MPI_Status& stat
         static_cast<std::int64_t>(bytes), status.MPI_SOURCE, status.MPI_TAG, slot.expected_bytes);
 }
 
-// The caller itself waits, so that whatever it issues next, to any stream, finds the data.
+// Blocks the caller itself, not the stream, so that work issued next to any stream finds the data.
 void MpiCommunicator::wait(std::uintptr_t handle, const Stream&) {
   const MessageScope scope(record_.clock);
   MPI_Status status;

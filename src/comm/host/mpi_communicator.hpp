@@ -15,20 +15,19 @@
 
 namespace triax {
 
-/// Reductions take f32, f64, i32, i64, u8, and as sums bf16 and f16; other calls take every type.
-/// What MPI reports as failed is an Error with the rank, its place, the call and MPI's text. No
-/// call allocates once the largest number of requests in flight was reached (MPI's own memory
-/// aside).
+/// Reductions support f32, f64, i32, i64 and u8, sums also bf16 and f16; other calls support every
+/// type. An MPI failure is an Error with the rank, its grid coordinates, the call and MPI's text.
+/// No call allocates once the largest number of messages in flight was reached (except MPI itself).
 ///
-/// Sums of bf16, f16 and f32 are those of DirectExchange: in the order of the ranks, in float32 and
-/// rounded once. Of other types, and in small all-reduces of f32 (direct::least_bytes), the order
-/// is MPI's: for one MPI library it depends on the size of the group and of the tensor only. So a
-/// run repeats itself bit for bit.
+/// Sums of bf16, f16 and f32 come from DirectExchange, not from an MPI collective: in rank order,
+/// in float32, rounded once. Other types, and f32 all-reduces below direct::least_bytes(), are
+/// summed by MPI: with one MPI library the order depends only on the sizes of group and tensor. A
+/// repeated run is therefore equal bit for bit.
 class MpiCommunicator final : public Communicator, private MovesMessages {
  public:
-  /// Owns `comm` from here on. MPI_COMM_NULL stands for the group of this rank alone. `where` names
+  /// Takes ownership of `comm`. MPI_COMM_NULL means the group of this rank alone. `where` names
   /// this rank and the group in errors: "rank 5 (data 1, pipeline 0, tensor 1) on host, tensor
-  /// axis". What `record` points at outlives it.
+  /// axis". Objects that `record` points to must outlive this one.
   MpiCommunicator(MPI_Comm comm, WaitPolicy policy, std::string where,
                   const GroupRecord& record = {});
   ~MpiCommunicator() override;
@@ -48,19 +47,19 @@ class MpiCommunicator final : public Communicator, private MovesMessages {
   Request barrier(const Stream& stream) override;
   Traffic traffic() const override { return traffic_; }
 
-  /// Blocks the caller until `event` is done: a wait for the device, of which the board knows.
+  /// Blocks the caller until `event` is done, noted on the board as a wait for the device.
   void drain(const Event& event);
-  /// Until all that `stream` has now is.
+  /// Blocks the caller until all work issued to `stream` so far is done.
   void drain(const Stream& stream);
-  /// MPI_COMM_NULL in a group of one that was made from it.
+  /// MPI_COMM_NULL if that was passed to the constructor.
   MPI_Comm mpi() const { return comm_; }
-  /// What its waits move on; null in a group of one without: MPI's messages alone.
+  /// Advanced by all waits of this group. Null in a group of one without: then only MPI advances.
   MessageProgress* progress() const { return record_.progress; }
   /// Largest tag of send and receive.
   int largest_tag() const { return largest_tag_; }
-  /// Memory taken for sums so far: direct::held_bytes.
+  /// Memory held for sums now: direct::held_bytes().
   std::uint64_t held_bytes() const { return sums_ ? sums_->held_bytes() : 0; }
-  /// Gives it back, where no message is under way; the next sum takes its own.
+  /// Frees that memory; no message may be under way. The next sum allocates again.
   void release_held() {
     if (sums_) sums_->release_held();
   }
@@ -70,26 +69,27 @@ class MpiCommunicator final : public Communicator, private MovesMessages {
   bool test(std::uintptr_t handle) override;
 
  private:
-  /// One message under way; `handle` of its Request is its index.
+  /// A message under way; its index is the `handle` of its Request.
   struct Slot {
     MPI_Request request = MPI_REQUEST_NULL;
-    std::uint64_t operation = 0;  // of sums_; 0: MPI's
+    std::uint64_t operation = 0;  // ticket of sums_; 0: a request of MPI
     ProgressBoard::Message message;
-    const char* call = "";            // for errors
+    const char* call =
+        "";  // MPI call named in errors; a sum of sums_ reports its own errors instead
     std::int64_t expected_bytes = 0;  // of a receive; -1: not a receive
-    // Bytes to move when complete: MPI leaves the result of an in-place reduce-scatter elsewhere.
+    // Bytes to move on completion: MPI leaves the result of an in-place reduce-scatter elsewhere.
     void* result = nullptr;
     const void* found = nullptr;
     std::size_t found_bytes = 0;
   };
 
-  /// For a message of `kind`; a collective is noted as begun.
+  /// Takes a slot for a message of `kind`. A collective is noted on the board as begun.
   std::size_t take_slot(const Stream& stream, const char* call, CallKind kind, std::uint64_t bytes,
                         int peer = -1, int tag = 0);
   ProgressBoard::Message noted(CallKind kind, std::uint64_t bytes, int peer, int tag) const;
-  /// The Request of a call just made into `slot`, or the Error of its return code.
+  /// Returns the Request of the call just made into `slot`, or throws the Error of its return code.
   Request started(std::size_t slot, int code);
-  /// The Request of an operation of sums_.
+  /// Returns the Request of an operation of sums_.
   Request summing(std::size_t slot, std::uint64_t operation);
   bool advance() override { return sums_->advance(); }
   /// Checks and frees a slot whose request is complete.
@@ -103,9 +103,9 @@ class MpiCommunicator final : public Communicator, private MovesMessages {
   int rank_ = 0;
   int size_ = 1;
   int largest_tag_ = 0;
-  MessageProgress alone_;               // of this group, where the record has none
-  std::optional<DirectExchange> sums_;  // in a group of several
-  Event made_;                          // what the last message of a device's stream waited for
+  MessageProgress alone_;               // used if the record has none
+  std::optional<DirectExchange> sums_;  // in groups of two or more
+  Event made_;  // marks what the last message from a device stream waits for
   Traffic traffic_;
   SlotPool<Slot> slots_;
 };

@@ -14,7 +14,7 @@ constexpr int repetitions = 3;
 constexpr std::array<std::uint64_t, 6> tried_sizes = {16 << 10, 64 << 10, 256 << 10,
                                                       1 << 20,  4 << 20,  16 << 20};
 
-// Of so many bytes and a little more: all ranks' parts are equal.
+// Elements per rank: shards are equal, so the total may exceed `bytes` a little.
 std::int64_t part_of(std::uint64_t bytes, int ranks) {
   const auto n = static_cast<std::int64_t>(ranks);
   return (static_cast<std::int64_t>(bytes / sizeof(float)) + n - 1) / n;
@@ -29,7 +29,7 @@ std::vector<std::uint64_t> sizes_within(std::uint64_t least, std::uint64_t most,
   return sizes;
 }
 
-// The best time of each size, of the slowest rank.
+// Best time per size in seconds, of the slowest rank.
 std::vector<double> times_of(MpiCommunicator& mpi, const std::vector<std::uint64_t>& sizes,
                              std::byte* memory, const auto& call) {
   const Stream host;
@@ -38,7 +38,7 @@ std::vector<double> times_of(MpiCommunicator& mpi, const std::vector<std::uint64
     const std::int64_t part = part_of(bytes, mpi.size());
     const Tensor data(reinterpret_cast<float*>(memory), {part * mpi.size()});
     const Tensor own = data.slice(0, mpi.rank() * part, part);
-    call(data, own);  // memory and connections are there from here on
+    call(data, own);  // warm-up: allocates memory and connects ranks
     double best = 1e9;
     for (int i = 0; i < repetitions; ++i) {
       mpi.barrier(host).wait(host);
@@ -53,8 +53,7 @@ std::vector<double> times_of(MpiCommunicator& mpi, const std::vector<std::uint64
   return times;
 }
 
-// The least memory that a rank has for it; none where ranks of any node share cores, for nodes may
-// differ.
+// Smallest trial memory of any rank; 0 if ranks of any node share cores, since nodes may differ.
 std::uint64_t agreed_memory(MpiCommunicator& mpi, WaitPolicy policy, std::size_t bytes) {
   const Stream host;
   std::int64_t minus = policy == WaitPolicy::yield ? 0 : -static_cast<std::int64_t>(bytes);
@@ -110,7 +109,7 @@ void choose_sizes(MpiCommunicator& mpi, NodeCommunicator& node, WaitPolicy polic
               way.all_reduce(host, whole).wait(host);
             });
   node.set_sizes(found);
-  mpi.release_held();  // that of sums which no step may have: no plan counts it
+  mpi.release_held();  // trial sums may be larger than any of a step, which no plan counts
 }
 
 }  // namespace triax

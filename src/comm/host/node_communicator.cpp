@@ -9,7 +9,7 @@
 namespace triax {
 namespace {
 
-// A rank is at the messages in this scope, also where they fail.
+// Marks this rank as working on its messages during a scope, also when an exception leaves it.
 class Attendance {
  public:
   explicit Attendance(Exchange& exchange) : exchange_(exchange) { exchange_.attend(true); }
@@ -28,10 +28,10 @@ NodeCommunicator::NodeCommunicator(MpiCommunicator& mpi, std::unique_ptr<Exchang
     : mpi_(mpi), exchange_(std::move(exchange)), policy_(policy), record_(record) {
   check(exchange_->usable(), "messages of a node without shared memory");
   check(record_.progress != nullptr, "messages of a node that nothing moves on");
-  // What is less MPI may add in another order, so that no choice may be made there.
+  // MPI may add smaller sums in another order, so their way must be fixed, not measured.
   sizes_.sums.from = std::max(node::least_bytes, direct::least_bytes(size()));
   sizes_.gathers.from = node::least_bytes;
-  // Between nodes they are faster only where that was measured.
+  // Gathers across nodes are not always faster this way: they need a measurement.
   if (exchange_->ranks_sharing() < size()) sizes_.gathers = NodeSizes::none;
   record_.progress->add(*this);
 }
@@ -89,11 +89,10 @@ Request NodeCommunicator::all_gather_run(const Stream& stream, const Tensor& who
                  [&] { return exchange_->all_gather(whole, begin * width, count * width, own); });
 }
 
-// What is at hand of the first rounds is done at once: what is to be sent was just made, and is in
-// a cache still.
+// The first rounds start at once: the data was just written and is still in a cache.
 Request NodeCommunicator::started(const Stream& stream, CallKind kind, std::uint64_t bytes,
                                   const Traffic& traffic, const auto& begin) {
-  mpi_.drain(stream);  // as for MPI
+  mpi_.drain(stream);  // as for MPI: the kernels that write the data must be done
   const MessageScope scope(record_.clock);
   if (record_.clock != nullptr) record_.clock->begins();
   const std::size_t index = messages_.take();
@@ -111,8 +110,8 @@ void NodeCommunicator::finish(std::uintptr_t handle) {
   if (record_.board != nullptr) record_.board->finish(messages_[handle].noted);
 }
 
-// MPI's own messages make progress too (MpiDriver): a rank that this one waits for may wait for one
-// of them.
+// MPI's messages progress too (MpiDriver): the rank this one waits for may be waiting for one of
+// them.
 void NodeCommunicator::wait(std::uintptr_t handle, const Stream&) {
   const MessageScope scope(record_.clock);
   const Message& message = messages_[handle];
@@ -125,8 +124,8 @@ void NodeCommunicator::wait(std::uintptr_t handle, const Stream&) {
   finish(handle);
 }
 
-// Goes on while anything moves; where another rank is at the same messages now, a short wait for it
-// is worth while.
+// Polls while anything moves. If another rank is working on the same messages now, a short wait for
+// it pays off.
 bool NodeCommunicator::test(std::uintptr_t handle) {
   const MessageScope scope(record_.clock);
   const Message& message = messages_[handle];

@@ -1,6 +1,6 @@
 #pragma once
-// A Communicator whose large collectives go through memory that the ranks of a node share, and
-// everything else by MPI.
+// A Communicator whose large collectives use memory shared by the ranks of a node; MPI does the
+// rest.
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -13,12 +13,12 @@
 
 namespace triax {
 
-/// Of how many bytes (of the tensor that all ranks together fill or sum) a collective is that goes
-/// through shared memory. The same on all ranks of a group.
+/// Size range (bytes of the full tensor) in which a collective uses shared memory; outside it MPI
+/// is used. The same on all ranks of a group.
 struct NodeSizes {
   struct Range {
     static constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
-    std::uint64_t from = 0, to = unlimited;  // less than `to`
+    std::uint64_t from = 0, to = unlimited;  // to: exclusive
     bool has(std::uint64_t bytes) const { return bytes >= from && bytes < to; }
     bool operator==(const Range&) const = default;
   };
@@ -27,16 +27,15 @@ struct NodeSizes {
   bool operator==(const NodeSizes&) const = default;
 };
 
-/// Sums of a node are made in the order of the ranks and in float32, 16-bit ones rounded once:
-/// their bits depend on the size of the group and its nodes alone. Collectives that go through
-/// shared memory are moved on by
-/// the ranks themselves, within test() and wait() of any message of this process; none of them
-/// waits where it starts. No call allocates once the largest number of messages in flight was
-/// reached.
+/// Sums are made in rank order, in float32, and 16-bit ones rounded once per level (node, then
+/// nodes): their bits depend only on the size of the group and its nodes. Collectives through
+/// shared memory are advanced by the ranks themselves, within test() and wait() of any message of
+/// this process; none waits where it starts. No call allocates once the largest number of messages
+/// in flight was reached.
 class NodeCommunicator final : public Communicator, private MovesMessages {
  public:
-  /// `mpi`: of the same ranks; outlives it, as does what `record` points at, which has a progress.
-  /// `exchange` is usable.
+  /// `mpi` has the same ranks and outlives this object, as do the objects `record` points to;
+  /// record.progress is set. `exchange` is usable.
   NodeCommunicator(MpiCommunicator& mpi, std::unique_ptr<Exchange> exchange, WaitPolicy policy,
                    const GroupRecord& record);
   ~NodeCommunicator() override;
@@ -64,7 +63,7 @@ class NodeCommunicator final : public Communicator, private MovesMessages {
 
   int ranks_sharing() const { return exchange_->ranks_sharing(); }
   const NodeSizes& sizes() const { return sizes_; }
-  /// The same on all ranks, while no message is under way.
+  /// Call with the same sizes on all ranks, while no message is under way.
   void set_sizes(const NodeSizes& sizes) { sizes_ = sizes; }
 
  protected:
@@ -72,9 +71,9 @@ class NodeCommunicator final : public Communicator, private MovesMessages {
   bool test(std::uintptr_t handle) override;
 
  private:
-  /// One collective under way; `handle` of its Request is its index.
+  /// A collective under way; its index is the `handle` of its Request.
   struct Message {
-    std::uint64_t operation = 0;  // of the exchange
+    std::uint64_t operation = 0;  // ticket of the exchange
     ProgressBoard::Message noted;
   };
   bool advance() override { return exchange_->advance(); }

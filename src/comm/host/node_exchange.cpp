@@ -15,8 +15,9 @@ namespace {
 
 constexpr std::uint64_t depth = node::depth;
 constexpr std::int64_t line = 64;
-constexpr std::size_t most_kept = 64;  // operations that are over
-// How many are under way at once depends on the others' pace: room for so many is taken at once.
+constexpr std::size_t most_kept = 64;  // finished operations kept in the list
+// The number of operations under way depends on the pace of other ranks: this capacity is reserved
+// up front.
 constexpr std::size_t usual_operations = 2 * most_kept;
 
 std::int64_t round_up(std::int64_t bytes, std::int64_t multiple) {
@@ -33,7 +34,8 @@ void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
 
 }  // namespace
 
-// How far a rank is: rounds that it is done with. One writer; each in lines of its own.
+// Number of rounds this rank has finished, per step. One writer; each counter in cache lines of its
+// own.
 struct NodeExchange::Counters {
   struct alignas(2 * line) Counter {
     std::atomic<std::uint64_t> value{0};
@@ -56,7 +58,8 @@ NodeExchange::NodeExchange(MPI_Comm ranks, const std::string& where) {
   operations_.reserve(usual_operations);
 }
 
-// Memory of zeros is counters at their start: no rank need wait until the others have made theirs.
+// A slot is zeroed memory, which is a valid initial Counters object: no rank has to wait until the
+// others have made theirs.
 NodeExchange::Counters& NodeExchange::counters(int rank) const {
   static_assert(sizeof(Counters) <= node::header_bytes);
   return *std::launder(reinterpret_cast<Counters*>(slots_.slot(rank)));
@@ -68,7 +71,7 @@ std::byte* NodeExchange::room(int rank, std::uint64_t round) const {
 }
 
 std::byte* NodeExchange::contribution(int rank, std::uint64_t round, int to) const {
-  const int place = to < rank ? to : to - 1;  // a rank has nothing for itself
+  const int place = to < rank ? to : to - 1;  // a rank keeps nothing for itself
   return room(rank, round) + place * piece_bytes_;
 }
 
@@ -123,7 +126,7 @@ std::uint64_t NodeExchange::all_gather(const Tensor& whole, std::int64_t run, st
                size_ * piece_bytes_);
 }
 
-// What a round has of rank `rank` in an operation's data.
+// The piece of rank `rank` in a round of an operation.
 NodeExchange::Piece NodeExchange::piece(const Operation& operation, std::uint64_t round,
                                         int rank) const {
   const auto index = static_cast<std::int64_t>(round - operation.first);
@@ -206,7 +209,8 @@ void NodeExchange::gather() {
   counters(rank_).all[Counters::gathered].value.store(++gathered_, std::memory_order_release);
 }
 
-// Not on and on, while others contribute: the process has other messages.
+// The number of pieces is limited, so that steady arrivals do not starve the process's other
+// messages.
 bool NodeExchange::advance() {
   constexpr int most_pieces = 16;
   for (int piece = 0; piece < most_pieces; ++piece) {

@@ -1,5 +1,5 @@
 #pragma once
-// Collectives within a node, through memory that its ranks share and that stays in their caches.
+// Collectives within a node, through shared memory small enough to stay in its caches.
 #include <mpi.h>
 
 #include <cstddef>
@@ -12,14 +12,14 @@
 
 namespace triax {
 
-/// Collectives of one group of ranks, each in rounds. In a round a rank *contributes*: it puts what
-/// others need into its slot; it *reduces* the piece that is its own, once all have contributed;
-/// and it *gathers* what others reduced or contributed. A slot has room for a few rounds, so that a
-/// rank can go ahead of others; counters in the slots say how far each rank is. Rounds of several
-/// operations follow each other. Sums are those of rank_order_sum.
+/// Collectives of one group of ranks, in rounds. In each round a rank *contributes* (copies into
+/// its slot what the others need), *reduces* its own piece once all have contributed, and *gathers*
+/// what others reduced or contributed. A slot holds a few rounds, so a rank can run ahead of
+/// others; counters in the slots tell how far each rank is. Rounds of several operations follow
+/// each other. Sums are those of rank_order_sum().
 class NodeExchange final : public Exchange {
  public:
-  /// Collective over `ranks`, of one machine. usable() says whether they can share memory.
+  /// Collective over `ranks`, which are on one node. usable() tells whether they can share memory.
   NodeExchange(MPI_Comm ranks, const std::string& where);
 
   bool usable() const override { return !slots_.empty(); }
@@ -40,11 +40,11 @@ class NodeExchange final : public Exchange {
   struct Operation {
     Kind kind{};
     DType type{};
-    std::byte* data = nullptr;         // what has a piece of each rank
-    const std::byte* in = nullptr;     // all_gather: this rank's run
+    std::byte* data = nullptr;         // one piece per rank
+    const std::byte* in = nullptr;     // all_gather: this rank's slice
     std::byte* out = nullptr;          // reduce_scatter: this rank's sums
-    std::int64_t stride = 0;           // from one rank's part of data to the next
-    std::int64_t bytes = 0;            // of each part; all_reduce: of data
+    std::int64_t stride = 0;           // from one rank's shard of data to the next
+    std::int64_t bytes = 0;            // of each shard; all_reduce: of data
     std::uint64_t first = 0, end = 0;  // rounds
   };
   struct Piece {
@@ -56,8 +56,8 @@ class NodeExchange final : public Exchange {
   Operation& of(std::uint64_t round, std::size_t& at);
   Piece piece(const Operation& operation, std::uint64_t round, int rank) const;
   Counters& counters(int rank) const;
-  // Of `rank`, for a round: all of its room (what it has for all, of an all_gather), what it has
-  // for rank `to`, and what it reduced.
+  // Memory of `rank` for a round: all of it (in an all_gather, its contribution for everyone), its
+  // contribution for rank `to`, and its reduced piece.
   std::byte* room(int rank, std::uint64_t round) const;
   std::byte* contribution(int rank, std::uint64_t round, int to) const;
   std::byte* result(int rank, std::uint64_t round) const;
@@ -68,11 +68,12 @@ class NodeExchange final : public Exchange {
 
   SharedSlots slots_;
   int rank_ = 0, size_ = 1;
-  std::int64_t piece_bytes_ = 0;  // room for a contribution to one rank
-  // Rounds: of operations begun, and how far this rank is.
+  std::int64_t piece_bytes_ = 0;  // bytes of a contribution to one rank
+  // Round counters: begun (all operations), and how far this rank is.
   std::uint64_t begun_ = 0, contributed_ = 0, reduced_ = 0, gathered_ = 0;
-  std::vector<std::uint64_t> seen_contributed_, seen_reduced_, seen_gathered_;  // of others
-  // Those under way, the oldest first; those before `gathering_` are over.
+  std::vector<std::uint64_t> seen_contributed_, seen_reduced_,
+      seen_gathered_;  // last seen counters of the others
+  // Operations under way, oldest first; those before `gathering_` are complete.
   std::vector<Operation> operations_;
   std::size_t contributing_ = 0, reducing_ = 0, gathering_ = 0;
   std::vector<const std::byte*> terms_;
