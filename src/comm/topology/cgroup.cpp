@@ -36,7 +36,7 @@ std::vector<fs::path> cgroup_files(const SystemFiles& system, std::string_view c
                                    std::string_view unified, std::string_view legacy) {
   std::vector<fs::path> files;
   const fs::path root = system.cgroup;
-  // Lines "hierarchy:controllers:path"; version 2 has no controllers there.
+  // Lines are "hierarchy:controllers:path"; version 2 has an empty controllers field.
   std::ifstream groups(system.proc + "/self/cgroup");
   for (std::string line; std::getline(groups, line);) {
     const auto first = line.find(':');

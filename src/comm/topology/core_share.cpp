@@ -13,7 +13,7 @@ bool overlap(const ThreadMask& a, const ThreadMask& b) {
   return some;
 }
 
-// What `mask` has of each core.
+// The threads of each core that are in `mask`, without cores that have none.
 Cores cores_in(const Cores& cores, const ThreadMask& mask) {
   Cores in;
   for (const std::vector<int>& core : cores) {
@@ -25,7 +25,7 @@ Cores cores_in(const Cores& cores, const ThreadMask& mask) {
   return in;
 }
 
-// "0-3,8".
+// "0-3,8": ascending numbers as ranges.
 std::string runs_of(const std::vector<int>& numbers) {
   std::string text;
   for (std::size_t first = 0, last = 0; first < numbers.size(); first = ++last) {

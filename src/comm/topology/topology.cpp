@@ -25,15 +25,14 @@ struct FreeBitmap {
 };
 using Bitmap = std::unique_ptr<hwloc_bitmap_s, FreeBitmap>;
 
-enum class Beside { nothing, devices, caches };  // what is wanted beside the cores
+enum class Beside { nothing, devices, caches };  // objects to load beside the cores
 
 Topology load_topology(Beside wanted = Beside::nothing) {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) throw Error("hwloc does not start (out of memory)");
   Topology topology(raw);
-  // Cores that only other ranks of the node may use count too. hwloc 2.0 to 2.4 would ask each
-  // hardware thread of x86 what it is, for which it moves there: all ranks through all of them, to
-  // end on the last.
+  // Cores only other ranks of the node may use count too. On x86, hwloc 2.0 to 2.4 would query each
+  // hardware thread by moving there: every rank would visit all of them and stay on the last.
   unsigned long flags = HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED;
 #if HWLOC_API_VERSION >= 0x00020500
   flags |= HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING;
@@ -55,7 +54,7 @@ Topology load_topology(Beside wanted = Beside::nothing) {
   return topology;
 }
 
-// Where this process may run: its binding, or all that the system allows it.
+// Hardware threads this process may run on: its binding, else all the system allows.
 ThreadMask own_threads(hwloc_topology_t topology) {
   const Bitmap bound(hwloc_bitmap_alloc());
   if (hwloc_get_cpubind(topology, bound.get(), HWLOC_CPUBIND_PROCESS) != 0 ||
@@ -68,7 +67,8 @@ ThreadMask own_threads(hwloc_topology_t topology) {
   return mask;
 }
 
-// The hardware threads of each core that `mask` has some of, neighbours beside each other.
+// The hardware threads in `mask` of each core, without cores that have none; neighbouring cores are
+// adjacent.
 Cores cores_in(hwloc_topology_t topology, const ThreadMask& mask) {
   Cores cores;
   for (hwloc_obj_t core = nullptr;
@@ -80,7 +80,7 @@ Cores cores_in(hwloc_topology_t topology, const ThreadMask& mask) {
     if (!threads.empty()) cores.push_back(std::move(threads));
   }
   if (!cores.empty()) return cores;
-  // Some virtual machines name no cores: each hardware thread is one then.
+  // Some virtual machines report no cores: each hardware thread then counts as one.
   for (std::size_t thread = 0; thread < max_hardware_threads; ++thread)
     if (has(mask, thread)) cores.push_back({static_cast<int>(thread)});
   return cores;
@@ -115,7 +115,7 @@ namespace {
 
 constexpr std::string_view here = "the ranks of a node";
 
-// Every rank's own hardware threads, by rank of `node`.
+// Every rank's own_threads(), by rank of `node`.
 std::vector<ThreadMask> threads_of_ranks(hwloc_topology_t topology, MPI_Comm node) {
   int size = 1;
   check_mpi(MPI_Comm_size(node, &size), "MPI_Comm_size", here);

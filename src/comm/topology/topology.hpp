@@ -1,5 +1,5 @@
 #pragma once
-// Which cores the ranks of a node may run on.
+// Cores, caches and device distances of this node, as hwloc reports them.
 #include <mpi.h>
 
 #include <cstdint>
@@ -10,23 +10,22 @@
 
 namespace triax {
 
-/// What this rank gets when the user says nothing: share_of_masks with the bindings of
-/// `node`, the ranks that share it, and the CPU quota of its cgroups. Collective over them, without
-/// spinning.
+/// Default share of cores of this rank: share_of_masks() over the bindings of the ranks of `node`
+/// and this process's cgroup CPU quota. Collective over `node`; waits without spinning.
 CoreShare share_of_cores(MPI_Comm node);
 
-/// Binds all threads of this process, and those that they start, to the cores of `share`, which are
-/// its own. False where the system does not let it.
+/// Binds all threads of this process, present and future, to the cores of `share`. False if `share`
+/// has no cores of its own or the system refuses.
 bool pin_to(const CoreShare& share);
 
-/// Bytes that the data caches of the hardware threads which this process may use, or those of the
-/// whole node, hold together, of all levels; 0 where the system names none.
+/// Total bytes of the data caches, over all levels: of the hardware threads this process may use,
+/// or of the whole node. 0 if the system reports no caches.
 enum class CachesOf : std::uint8_t { process, node };
 std::int64_t cache_bytes(CachesOf which = CachesOf::process);
 
-/// How near this process is to each device of `places`: of the hardware threads that it may use,
-/// those of the device's own package or NUMA node, in parts of 1000; 0 where nothing is known of
-/// the device.
+/// Nearness of this process to each device of `places`, in thousandths: the fraction of its
+/// hardware threads that belong to the device's package or NUMA node. 0 if the device's location is
+/// unknown.
 std::vector<int> nearness(const std::vector<DevicePlace>& places);
 
 }  // namespace triax
