@@ -1,5 +1,5 @@
 #pragma once
-// The 3D grid of ranks: tensor x pipeline x data, by MPI's Cartesian topology.
+// The 3D grid of ranks (tensor x pipeline x data) as an MPI Cartesian topology.
 #include <mpi.h>
 
 #include <functional>
@@ -20,16 +20,15 @@ namespace triax {
 
 class ProcessGrid {
  public:
-  /// Collective over `world`, whose size must be shape.size(): a UsageError says what would fit.
-  /// A tensor group that would span nodes (MPI_Comm_split_type) is a UsageError with the remedy.
-  /// All ranks throw alike. `node_of_rank` replaces what MPI says of nodes: a number for each rank
-  /// of `world` (tests, and machines whose fast links join several nodes or part of one).
-  /// `timeout`: seconds after which a wait in this grid ends the job (Watchdog); 0: never.
-  /// `space`: where the tensors of messages are; none: on GPUs where every rank finds one. Each
-  /// rank is bound to one then, round robin on its node; UsageError where GPUs are asked for and a
-  /// rank finds none.
-  /// `settle` is called when this rank's share of the cores and that space are known, and before
-  /// there is the memory that large messages go through: it lies near the core that it is made on.
+  /// Collective over `world`. UsageError on all ranks if its size is not shape.size(), with sizes
+  /// that would fit, or if a tensor group would span nodes (MPI_Comm_split_type), with the
+  /// remedies. `node_of_rank` replaces MPI's view of nodes: one node number per rank of `world`
+  /// (for tests, and for machines whose fast links join several nodes or only part of one).
+  /// `timeout`: seconds after which a wait in this grid ends the job (Watchdog); 0: never. `space`:
+  /// where message tensors lie; nullopt: on GPUs if any rank finds one, else on the host. On GPUs
+  /// each rank is bound to one (choose_devices()); UsageError if some rank finds none.
+  /// `settle` is called once this rank's cores and the space are known, before message memory is
+  /// allocated: memory lies near the core that first touches it.
   using Settle = std::function<void(const CoreShare& share, MemorySpace space)>;
   ProcessGrid(MPI_Comm world, const GridShape& shape, const std::vector<int>& node_of_rank = {},
               double timeout = 0.0, std::optional<MemorySpace> space = MemorySpace::host,
@@ -39,87 +38,90 @@ class ProcessGrid {
   ProcessGrid& operator=(const ProcessGrid&) = delete;
 
   const GridShape& shape() const;
-  int rank() const;  // in the grid
+  int rank() const;  // rank in the grid
   int size() const;
   int data_rank() const;
   int pipeline_rank() const;
   int tensor_rank() const;
-  int node_rank() const;  // among the ranks of this node
+  int node_rank() const;  // rank among the ranks of this node
   int node_size() const;
   int nodes() const;
-  /// The ranks that share this rank's machine, itself among them, ascending.
+  /// Ranks on this rank's node, itself included, ascending.
   const std::vector<int>& ranks_of_node() const;
-  int node_cores() const;  // that the ranks of this node may use, together
-  /// Of those, what this rank gets when the user says nothing.
+  int node_cores() const;  // cores that the ranks of this node may use together
+  /// This rank's default share of them.
   const CoreShare& cores() const;
-  /// Where the tensors of messages may be, beside host memory.
+  /// Memory space of message tensors, beside the host.
   MemorySpace space() const;
-  /// "8 GPUs (NVIDIA H200), one a rank: messages by NCCL 2.28.9"; "the CPU" without.
+  /// "8 GPUs (NVIDIA H200), one a rank: messages by NCCL 2.28.9"; "the CPU" without GPUs.
   std::string devices() const;
-  /// The ranks that compute on this rank's GPU, itself among them, ascending; none without.
+  /// Ranks that compute on this rank's GPU, itself included, ascending; empty without a GPU.
   const std::vector<int>& ranks_of_device() const;
-  /// Whether messages of a device's memory go through host memory, and what that has come to hold.
+  /// True if messages of device memory are staged through host memory; staging_bytes() is what that
+  /// holds.
   bool stages_messages() const;
   std::int64_t staging_bytes() const;
-  /// How every communicator of this grid waits; chosen once from node_size() and node_cores().
+  /// Wait policy of every communicator of this grid, chosen once from node_size() and node_cores().
   WaitPolicy wait_policy() const;
   std::string place() const;  // "rank 5 (data 1, pipeline 0, tensor 1) on host"
 
-  /// What the ranks do, for the report of a wait without end.
+  /// What each rank is doing, for the report of a stall.
   ProgressBoard& board();
-  /// Collective. From here on that report has what ranks of other nodes do: `directory` is one that
-  /// all nodes see, and of this run.
+  /// Collective. From here on stall reports include ranks of other nodes. `directory`: seen by all
+  /// nodes, used by this run alone.
   void report_across_nodes(const std::string& directory);
-  /// Blocks the caller until `stream` has done all that it has now. On a device that may hang in a
-  /// message: it is noted as a wait for the oldest one; Error where messages fail.
+  /// Blocks the caller until `stream` has finished all work issued so far. On a device, which a
+  /// message may hang, it is noted as a wait for the oldest message; Error if messages fail.
   void drain(const Stream& stream);
-  /// Likewise until `event` is done.
+  /// As above, until `event` is done.
   void drain(const Event& event);
-  /// For waits outside of its communicators.
+  /// Watch for waits outside this grid's communicators.
   WaitWatch* watch() const;
 
-  /// All ranks of the grid: for messages of host memory alone.
+  /// All ranks of the grid, for messages of host memory only.
   Communicator& world();
-  /// All ranks, for messages of memory of space().
+  /// All ranks, for messages in the memory of space().
   Communicator& everywhere();
-  /// The ranks that differ from this one along `axis` only.
+  /// Ranks that differ from this one along `axis` only.
   Communicator& along(Axis axis);
   Communicator& data() { return along(Axis::data); }
   Communicator& pipeline() { return along(Axis::pipeline); }
   Communicator& tensor() { return along(Axis::tensor); }
-  /// First and last pipeline stage (where tied embeddings are summed); size 1 on stages between,
-  /// and where there is one stage.
+  /// First and last pipeline stage, which sum tied embeddings. Size 1 on stages in between, and if
+  /// there is one stage.
   Communicator& embedding();
-  /// `parts` equal runs of neighbouring ranks of an axis: the run this rank is in (key/value heads
-  /// shared by several tensor ranks; the shard groups of hybrid sharding). Collective over the axis
-  /// at the first call; Error where its ranks cannot share memory that those of the axes do.
+  /// Subgroup of an axis: `parts` equal ranges of consecutive ranks; returns the range of this rank
+  /// (key/value heads shared by several tensor ranks; shard groups of hybrid sharding). Collective
+  /// over the axis at the first call. Error if its ranks cannot share memory although those of the
+  /// axes do.
   Communicator& part(Axis axis, int parts);
-  /// The ranks at this one's place in each of the `parts` runs. Collective likewise.
+  /// The ranks at this rank's position in each of the `parts` ranges. Collective as part() is.
   Communicator& across(Axis axis, int parts);
-  /// run_within_node() of this grid.
+  /// triax::run_within_node() of this grid.
   int run_within_node(Axis axis) const;
-  /// What this rank sent along `axis` since the start: along(axis) and the groups within it (runs
-  /// and those across them; the embedding group counts as pipeline).
+  /// Traffic of this rank along `axis` since the start: along(axis), part() and across() groups,
+  /// and for the pipeline axis the embedding group.
   Traffic traffic(Axis axis) const;
-  /// How long messages of this rank took along `axis` since the start, and how much of that it
-  /// spent on them: those of host memory, of the same groups.
+  /// Message times of this rank along `axis` since the start, for messages of host memory in the
+  /// same groups.
   MessageTimes message_times(Axis axis) const;
-  /// Whether any of them is under way now: its memory must stay. Those of world() and of devices
-  /// are not looked for.
+  /// True if any of those messages is under way: its memory must stay. Messages of world() and of
+  /// devices are not counted.
   bool has_messages() const;
-  /// Collective, before messages: finds for each group of ranks that share memory of which sizes
-  /// its messages go there (choose_sizes), of the groups that are made so far. It tries them in
-  /// `memory`, which nobody uses meanwhile; in least_trial_bytes of its own where that is less.
+  /// Collective, before training messages: measures for each group made so far that shares memory
+  /// which message sizes use it (choose_sizes()). Trial messages use `memory`, which nobody may use
+  /// meanwhile, or memory of their own if it is smaller than least_trial_bytes.
   void choose_messages(std::span<std::byte> memory);
-  /// What it found, a line for each group of this rank: "messages of the data axis: sums from 64
-  /// KiB on and gathers from 16 KiB on go through memory that its 2 ranks share".
+  /// The sizes found, one line per group of this rank: "messages of the data axis: sums from 64 KiB
+  /// on and gathers from 16 KiB on go through memory that its 2 ranks share".
   std::vector<std::string> shared_messages() const;
-  /// Why ranks of a node share no memory, so that MPI has all messages, on every node alike; empty:
-  /// nothing hinders them. The same on all ranks.
+  /// Why ranks of some node cannot share memory, the same on all ranks; MPI then carries all
+  /// messages, on every node. Empty if nothing hinders sharing.
   const std::string& not_shared() const;
-  /// run_within_node() where all nodes let their ranks share memory, else 1.
+  /// run_within_node() if the ranks of every node share memory, else 1.
   int ranks_sharing(Axis axis) const;
-  /// For HDF5: the whole grid. Apart from world(): their messages never mix.
+  /// Communicator of the whole grid for HDF5. It is separate from world(), so their messages never
+  /// mix.
   MPI_Comm mpi() const;
 
  private:

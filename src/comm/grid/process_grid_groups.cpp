@@ -1,4 +1,4 @@
-// The groups of a ProcessGrid: their communicators, by MPI, through shared memory and on devices.
+// Communicators of a ProcessGrid's groups: by MPI, through shared memory, and on devices.
 #include <malloc.h>
 
 #include <algorithm>
@@ -28,7 +28,8 @@ ProcessGrid::Impl::Group ProcessGrid::Impl::communicator(MPI_Comm comm, const st
 void ProcessGrid::Impl::add_node(Group& group, int run, const GroupRecord& record) {
   const int size = group.mpi->size();
   if (size == 1 || run == 1 || !all_share) return;
-  if (device_messages && !device_messages->staged()) return;  // large ones are the GPUs'
+  if (device_messages && !device_messages->staged())
+    return;  // NCCL sends large messages from GPU to GPU
   const std::string where = fmt::format("{}, {}", place, group.name);
   std::unique_ptr<Exchange> exchange;
   if (run == size) {
@@ -42,7 +43,7 @@ void ProcessGrid::Impl::add_node(Group& group, int run, const GroupRecord& recor
         std::make_unique<NodeCommunicator>(*group.mpi, std::move(exchange), policy, record);
     return;
   }
-  // Other groups of its kind may have it, and would sum in another order.
+  // Other groups of its kind may share memory, and would sum in another order.
   if (sharing_agreed)
     throw Error(
         fmt::format("{}: no memory that ranks share", where), exchange->refusal(),
@@ -79,14 +80,15 @@ std::vector<const ProcessGrid::Impl::Group*> ProcessGrid::Impl::sharing_groups()
 
 void ProcessGrid::Impl::choose_messages(std::span<std::byte> memory) {
   const std::vector<const Group*> sharing = sharing_groups();
-  Buffer own;  // of pages that go back to the system
+  Buffer own;  // mapped pages, which go back to the system when freed
   if (!sharing.empty() && memory.size() < least_trial_bytes) {
     own = Buffer(least_trial_bytes);
     memory = {static_cast<std::byte*>(own.data()), own.bytes()};
   }
   for (const Group* group : sharing) choose_sizes(*group->mpi, *group->node, policy, memory);
 #ifdef __GLIBC__
-  malloc_trim(0);  // else freed memory stays with the process (MpiSession), and nothing needs this
+  malloc_trim(
+      0);  // freed memory stays with the process otherwise (MpiSession), and nothing needs it
 #endif
 }
 
@@ -170,7 +172,7 @@ Communicator& ProcessGrid::Impl::group(Axis axis, int parts, bool across) {
   for (int r = 0; r < ranks; ++r)
     if (across ? r % run == here % run : r / run == here / run) members.push_back(r);
   const int sharing = triax::run_within_node(shape, axis, first_of_node);
-  // Ranks of one axis make it; not all of the grid do, so that it is no meeting of theirs.
+  // Only ranks of one axis make it, so it is not noted as a meeting of the whole grid.
   const BoardWait waiting(&board, {.group = 0});
   made =
       subgroup(axis, members,

@@ -32,8 +32,8 @@ ProcessGrid::Impl::Impl(MPI_Comm user_world, const GridShape& grid_shape,
   check_mpi(MPI_Comm_size(user_world, &ranks), "MPI_Comm_size", place);
   check_world_size(shape, ranks);
 
-  // The caller's communicator keeps its error handler; what is made from the copy inherits this
-  // one.
+  // The caller's communicator keeps its error handler; all communicators made from the copy inherit
+  // this one.
   OwnedComm copy;
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Comm_idup(user_world, copy.address(), &request), "MPI_Comm_idup", place);
@@ -49,7 +49,7 @@ ProcessGrid::Impl::Impl(MPI_Comm user_world, const GridShape& grid_shape,
   const std::array<int, 3> periodic{};
   std::transform(shape.order.begin(), shape.order.end(), sizes.begin(),
                  [&](Axis axis) { return shape.size(axis); });
-  constexpr int reorder = 0;  // a rank stands where the launcher put it
+  constexpr int reorder = 0;  // a rank stays where the launcher put it
   check_mpi(MPI_Cart_create(copy.get(), 3, sizes.data(), periodic.data(), reorder, grid.address()),
             "MPI_Cart_create", place);
   check_mpi(MPI_Comm_rank(grid.get(), &rank), "MPI_Comm_rank", place);
@@ -117,7 +117,7 @@ void ProcessGrid::Impl::find_node(const std::vector<int>& node_of_rank) {
   check_mpi(MPI_Comm_rank(node.get(), &node_rank), "MPI_Comm_rank", place);
   check_mpi(MPI_Comm_size(node.get(), &node_size), "MPI_Comm_size", place);
   cores = share_of_cores(node.get());
-  // The ranks of a node wait alike, also where each is in a cgroup of its own.
+  // The ranks of a node use the same wait policy, even if each is in its own cgroup.
   MPI_Request least = MPI_REQUEST_NULL;
   check_mpi(MPI_Iallreduce(MPI_IN_PLACE, &cores.of_node, 1, MPI_INT, MPI_MIN, node.get(), &least),
             "MPI_Iallreduce", place);
@@ -125,7 +125,7 @@ void ProcessGrid::Impl::find_node(const std::vector<int>& node_of_rank) {
   board.share(node.get(), rank, shape.size(), place);
   policy = triax::wait_policy(node_size, cores.of_node);
 
-  // A node is known by its first rank.
+  // A node is identified by its first rank.
   int first = rank;
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Ibcast(&first, 1, MPI_INT, 0, node.get(), &request), "MPI_Ibcast", place);
@@ -174,7 +174,7 @@ void ProcessGrid::Impl::find_devices(std::optional<MemorySpace> asked) {
   if (shape.size() > 1) devices += ": " + device_messages->description();
 }
 
-// A name of its own: what an earlier run left behind must not count.
+// The directory is named after rank 0's process, so that leftovers of an earlier run do not count.
 void ProcessGrid::Impl::report_across_nodes(const std::string& directory) {
   if (!watchdog || !board.has_other_nodes()) return;
   namespace fs = std::filesystem;

@@ -1,6 +1,6 @@
 #pragma once
-// How a ProcessGrid is made: its communicators, and which ranks share a node. For
-// src/comm/grid/process_grid.cpp alone.
+// Construction of a ProcessGrid: communicators, nodes and devices. Included by process_grid*.cpp
+// only.
 #include <array>
 #include <cstddef>
 #include <map>
@@ -26,10 +26,11 @@ inline std::size_t index_of(Axis axis) {
 }
 
 struct ProcessGrid::Impl {
-  // A group of ranks: for host memory, and for that of a device where the tensors are there.
+  // A group of ranks: its communicators for host memory and, if tensors are on a device, for device
+  // memory.
   struct Group {
     std::unique_ptr<MpiCommunicator> mpi;
-    std::unique_ptr<NodeCommunicator> node;  // where ranks of a node share memory
+    std::unique_ptr<NodeCommunicator> node;  // if ranks of a node share memory
     std::unique_ptr<Communicator> device;
     int number = 0;    // on the board
     std::string name;  // "data axis"
@@ -42,25 +43,26 @@ struct ProcessGrid::Impl {
 
   void find_node(const std::vector<int>& node_of_rank);
   void find_devices(std::optional<MemorySpace> asked);
-  // Of this rank, where the ranks find `counts` GPUs each. Collective.
+  // Number of this rank's GPU, where rank r finds counts[r] GPUs. Collective.
   int choose_device(const std::vector<int>& counts) const;
   void make_axes();
   void make_embedding();
-  // Whether ranks share memory is one decision for all groups; those for device memory follow it.
+  // Decides for all groups at once whether ranks share memory; device communicators are made after
+  // that.
   void agree_on_sharing();
   void add_devices();
   void report_across_nodes(const std::string& directory);
-  // `members`: the ranks along `axis` that are with this one, itself among them, ascending.
-  // `run` of them that follow each other share a node. Collective over the axis.
+  // `members`: the group's ranks along `axis`, this one included, ascending. `run`: consecutive
+  // members that share a node. Collective over the axis.
   Group subgroup(Axis axis, const std::vector<int>& members, const std::string& name, int run);
-  // part() or across(), made at the first call.
+  // part() or across(), created at the first call.
   Communicator& group(Axis axis, int parts, bool across);
 
   void wait(MPI_Request request, const char* call) const {
     check_mpi(wait_for(request, policy), call, place);
   }
-  // MPI makes communicators by blocking calls only, which spin. Meeting first, without spinning,
-  // keeps nobody spinning for a rank that comes late.
+  // MPI creates communicators by blocking calls that spin. Meeting first, without spinning, keeps
+  // the others from spinning for a rank that is late.
   void meet(MPI_Comm comm) const {
     MPI_Request request = MPI_REQUEST_NULL;
     check_mpi(MPI_Ibarrier(comm, &request), "MPI_Ibarrier", place);
@@ -69,18 +71,19 @@ struct ProcessGrid::Impl {
   std::vector<int> gather(int value) const;
   std::vector<std::int64_t> gather(std::int64_t value) const;
   std::vector<int> members_of(MPI_Comm comm) const;
-  // For host memory. `clock`: of its axis; null: of none. `run`: see add_node().
+  // Communicators for host memory. `clock`: of the group's axis; null: none. `run`: as in
+  // add_node().
   Group communicator(MPI_Comm comm, const std::string& name, MessageClock* clock, int run);
-  // Gives it memory that ranks of a node share, `run` neighbours each: the same number for all
-  // groups of its kind. In which order a sum is made follows from it, and what several tensor ranks
-  // hold alike is summed by each of them in a data group of its own.
+  // Adds shared memory to `group`, used by every `run` consecutive ranks. `run` must be the same
+  // for all groups of a kind, since it fixes the order of a sum: values replicated over tensor
+  // ranks are summed by each of them in its own data group, and must stay equal bit for bit.
   void add_node(Group& group, int run, const GroupRecord& record);
   // This rank's groups that share memory, in the order in which all ranks made them.
   std::vector<const Group*> sharing_groups() const;
   void choose_messages(std::span<std::byte> memory);
   std::vector<std::string> shared_messages() const;
-  // Gives it a communicator for device memory, where tensors are there. `parent`: of whose ranks
-  // these are some, all of which make such groups; null: of all.
+  // Adds a communicator for device memory if tensors are on a device. `parent`: communicator that
+  // contains these ranks, all of which make such groups; null: all ranks.
   void add_device(Group& group, Communicator* parent);
 
   GridShape shape;
@@ -88,13 +91,13 @@ struct ProcessGrid::Impl {
   std::array<int, 3> coordinates{};  // by Axis
   std::string place = "a rank of MPI_COMM_WORLD";
   WaitPolicy policy = WaitPolicy::yield;  // until the cores are known
-  OwnedComm grid;                         // Cartesian
+  OwnedComm grid;                         // Cartesian communicator
   MpiDriver driver{place};
   MessageProgress progress;
   std::array<MessageClock, 3> clocks;  // by Axis
   std::string not_shared;       // why ranks of a node share no memory; empty: nothing hinders them
-  bool all_share = true;        // on no node does anything
-  bool sharing_agreed = false;  // agree_on_sharing() was
+  bool all_share = true;        // true if that holds on every node
+  bool sharing_agreed = false;  // agree_on_sharing() has run
   ProgressBoard board;
   std::optional<Watchdog> watchdog;
   int node_rank = 0, node_size = 1, nodes = 1;
@@ -103,7 +106,7 @@ struct ProcessGrid::Impl {
   MemorySpace space = MemorySpace::host;
   std::string devices = "the CPU";
   std::vector<int> ranks_of_device;
-  std::unique_ptr<DeviceMessages> device_messages;  // none: on the host
+  std::unique_ptr<DeviceMessages> device_messages;  // null: tensors are on the host
   Group world;
   std::array<Group, 3> axes;  // by Axis
   Group embedding;
@@ -113,7 +116,7 @@ struct ProcessGrid::Impl {
     bool across;
     auto operator<=>(const Part&) const = default;
   };
-  std::map<Part, Group> groups;    // within an axis
+  std::map<Part, Group> groups;    // subgroups of an axis
   std::vector<int> first_of_node;  // by rank: the first rank of its node
 };
 
