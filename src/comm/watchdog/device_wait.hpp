@@ -1,5 +1,5 @@
 #pragma once
-// The one place where a rank waits for its GPU.
+// The single wait loop for a rank's GPU.
 #include <functional>
 
 #include "kernels/base/device/device.hpp"
@@ -8,16 +8,15 @@
 
 namespace triax {
 
-/// How to wait for work of a GPU: ProcessGrid::drain in a run, for whoever has no grid of its own.
+/// Waits for GPU work: ProcessGrid::drain in a run, passed to code that has no grid.
 using WaitForDevice = std::function<void(const Event&)>;
-/// Where there are no other ranks, nor a watchdog.
+/// For use without other ranks and without a watchdog.
 inline void wait_alone(const Event& event) {
   event.synchronize();
 }
 
-/// Asks done() until it is true, as the policy has it. What `progress` (null: nothing) has moves on
-/// meanwhile, and `board` (null: none) has what is waited for, so that the watchdog ends a wait
-/// without end.
+/// Polls done() until true, pausing by `policy`. Meanwhile `progress` (null: nothing) advances, and
+/// `board` (null: none) shows `awaited`, so that the watchdog ends a wait without end.
 template <class Done>
 void wait_for_device(const Done& done, WaitPolicy policy, ProgressBoard* board,
                      MessageProgress* progress,

@@ -6,12 +6,12 @@
 
 namespace triax {
 
-/// Any may be null: nobody is told then.
+/// Any pointer may be null: nothing is recorded there.
 struct GroupRecord {
-  ProgressBoard* board = nullptr;       // what the rank is at,
-  int group = 0;                        // as messages of this group there
-  MessageProgress* progress = nullptr;  // what the group's waits move on too
-  MessageClock* clock = nullptr;        // how long messages take
+  ProgressBoard* board = nullptr;       // notes each message of this rank
+  int group = 0;                        // number of the group on that board
+  MessageProgress* progress = nullptr;  // advanced by the group's waits
+  MessageClock* clock = nullptr;        // measures message times
 };
 
 }  // namespace triax

@@ -15,8 +15,8 @@ struct Stat {
   std::uint64_t born = 0;
 };
 
-// proc(5): the name, in brackets, may hold anything; the state is the 3rd field, the start the
-// 22nd.
+// proc(5): the command name, in parentheses, may hold any character; the state is field 3, the
+// start time field 22.
 Stat stat_of(std::int32_t number) {
   std::ifstream file("/proc/" + std::to_string(number) + "/stat");
   std::string line;

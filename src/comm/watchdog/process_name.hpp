@@ -1,22 +1,21 @@
 #pragma once
-// Processes of this node, named so that a number that the system gave to another one is not
-// mistaken.
+// Identifies a local process by pid and start time, so that a reused pid is not mistaken for it.
 #include <cstdint>
 
 namespace triax {
 
 struct ProcessName {
   std::int32_t number = 0;
-  std::uint64_t born = 0;  // clock ticks since the system began
+  std::uint64_t born = 0;  // start time, in clock ticks since boot
 };
 
-/// Stopped: by a signal (SIGSTOP, a debugger).
+/// stopped: by a signal (SIGSTOP, a debugger).
 enum class ProcessState : std::uint8_t { running, stopped, gone };
 
 ProcessName this_process();
-/// What the system says of it. Processes of another container may seem gone.
+/// State from /proc. Processes of another container may appear gone.
 ProcessState state_of(const ProcessName& process);
-/// SIGKILL, which ends stopped processes too; nothing where it is gone.
+/// Sends SIGKILL, which also ends stopped processes; does nothing if the process is gone.
 void kill_process(const ProcessName& process);
 
 }  // namespace triax

@@ -25,7 +25,7 @@ std::uint64_t head(const ProgressBoard::Message& message, bool finished) {
          static_cast<std::uint64_t>(finished);
 }
 
-// The same on all ranks of a node.
+// The steady clock is the same for all processes of a node.
 std::int64_t now_ms() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
@@ -37,7 +37,7 @@ void name_process(ProgressSlot& slot) {
   slot.born = process.born;
 }
 
-// The slots of a node's ranks, once each has made its own.
+// The slots of a node's ranks, after each rank has constructed its own.
 std::vector<ProgressSlot*> made_in(const SharedSlots& shared, MPI_Comm node, int node_rank,
                                    const std::string& place) {
   new (shared.slot(node_rank)) ProgressSlot;
@@ -72,7 +72,7 @@ void ProgressBoard::share(MPI_Comm node, int rank, int ranks, const std::string&
   slot.rank = rank;
   name_process(slot);
   set_text(slot.place, place);
-  slot.waits = waits();  // those under way go on
+  slot.waits = waits();  // waits under way continue
   {
     const std::lock_guard lock(mutex_);
     node_ = std::move(slots);
@@ -107,12 +107,12 @@ ProgressBoard::Message ProgressBoard::start(int group, CallKind kind, std::uint6
 
 ProgressBoard::Message ProgressBoard::peer_message(int group, CallKind kind, std::uint64_t bytes,
                                                    int peer, int tag) const {
-  // Only this thread adds groups.
+  // members_ is read without the lock: only this thread adds groups.
   const std::vector<int>& members = members_[static_cast<std::size_t>(group)];
   return {group, 0, kind, bytes, members[static_cast<std::size_t>(peer)], tag};
 }
 
-// Of collectives that end in another order than they began, a newer one may have the place.
+// Collectives may end in another order than they began, so a newer one may already use the slot.
 void ProgressBoard::finish(const Message& message) {
   if (message.number == 0) return;
   auto& operation = own()
@@ -132,7 +132,8 @@ void ProgressBoard::show(const Message& message) {
   store(slot.tag, message.tag);
 }
 
-// The count stays odd until the outermost wait ends; a wait that goes on in it is another one.
+// The count stays odd until the outermost wait ends. What remains of an outer wait after an inner
+// one counts as a new wait.
 void ProgressBoard::begin_wait(const Message& message) {
   show(message);
   count_waits(awaited_.empty() ? 1 : 2);

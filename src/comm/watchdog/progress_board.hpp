@@ -1,7 +1,7 @@
 #pragma once
-// What the ranks of a node do, each in its own slot of memory that all of them read. Writing costs
-// a few plain stores a message; reading needs no message, and works when the others are stopped or
-// dead.
+// What each rank of a node is doing, one slot per rank in memory that all of them read. Writing
+// costs a few plain stores per message. Reading needs no message, and works when other ranks are
+// stopped or dead.
 #include <mpi.h>
 
 #include <atomic>
@@ -21,11 +21,11 @@ class ProgressBoard final : public WaitWatch {
  public:
   /// A message of this rank.
   struct Message {
-    int group = -1;            // of add_group
-    std::uint32_t number = 0;  // of the group's collectives; 0: point to point
+    int group = -1;            // returned by add_group
+    std::uint32_t number = 0;  // index among the group's collectives, from 1; 0: point to point
     CallKind kind = CallKind::meeting;
     std::uint64_t bytes = 0;
-    int peer = -1, tag = 0;  // point to point: rank in the grid
+    int peer = -1, tag = 0;  // point to point; peer: rank in the grid
   };
 
   /// A board of this rank alone, until share().
@@ -33,68 +33,69 @@ class ProgressBoard final : public WaitWatch {
   ProgressBoard(const ProgressBoard&) = delete;
   ProgressBoard& operator=(const ProgressBoard&) = delete;
 
-  /// Collective over `node`, the ranks of a node. `rank` of `ranks`: in the grid; `place` names it.
-  /// Groups are added afterwards. Where the system lets the ranks share no memory, each has a board
-  /// of its own, as if it had its node for itself.
+  /// Collective over `node`, the ranks of a node. `rank` of `ranks`: position in the grid; `place`
+  /// names the rank. Groups are added afterwards. If the system does not let the ranks share
+  /// memory, each keeps a board of its own, as if alone on its node.
   void share(MPI_Comm node, int rank, int ranks, const std::string& place);
-  /// `members`: ranks of the grid, by rank of the group. `name` is the same on all of them.
+  /// Returns the group's number. `members`: grid ranks, by rank of the group. `name` must be the
+  /// same on all of them.
   int add_group(const std::string& name, std::vector<int> members);
 
-  // For the thread that sends messages.
-  /// A collective begins.
+  // Calls for the thread that sends messages.
+  /// Notes the start of a collective.
   Message start(int group, CallKind kind, std::uint64_t bytes);
-  /// To or from `peer`, a rank of the group.
+  /// A message to or from `peer`, a rank of the group.
   Message peer_message(int group, CallKind kind, std::uint64_t bytes, int peer, int tag) const;
   void finish(const Message& message);
-  /// From begin_wait to end_wait the rank waits for a message. A wait may be within another: what
-  /// is shown is the innermost, and the one around it again when it has ended.
+  /// The rank waits for a message between begin_wait() and end_wait(). Waits may nest: the
+  /// innermost is shown, and the outer one again after it ends.
   void begin_wait(const Message& message);
   void end_wait();
-  /// What begin_wait takes of a rank that waits for its own GPU: no message, and of no group.
+  /// Argument of begin_wait() for a wait for the rank's own GPU: no message, no group.
   static Message of_device() { return {-1, 0, CallKind::device, 0}; }
   /// A wait for all ranks of the grid, outside of training.
   void begins() override;
   void ends() override;
   void file_work_begins() override { store(own().file_work, own().file_work.load() + 1); }
   void file_work_ends() override { store(own().file_work, own().file_work.load() - 1); }
-  /// Where it is in its work; see explain_with.
+  /// Activity, step and position of the rank's work; explain_with() gives them a text.
   void set_activity(int activity) { store(own().activity, activity); }
   void set_step(std::int64_t step) { store(own().step, step); }
   void set_position(int position) { store(own().position, position); }
 
-  // For any thread.
-  /// How activity, step and position read; called by the thread that reports.
+  // Calls for any thread.
+  /// Sets the text for activity, step and position. The reporting thread calls it.
   void explain_with(ExplainProgress explain);
-  /// Odd while this rank waits; each wait has a number of its own, and so has what is left of one
-  /// when a wait within it ends.
+  /// Odd while this rank waits. Each wait has its own number, and so has the rest of an outer wait
+  /// after an inner one ends.
   std::uint32_t waits() const { return own().waits.load(std::memory_order_acquire); }
-  /// True once on a node: for the rank that is to report.
+  /// True once per node: for the rank that will report.
   bool take_report();
-  /// For one that has nothing to report after all.
+  /// Undoes take_report() if there is nothing to report after all.
   void give_report_back();
-  /// Instead of a report: no rank of the node is to think of one for so long.
+  /// Keeps all ranks of the node from reporting for `seconds`.
   void postpone(double seconds);
-  /// For how many seconds more; 0: reports are not postponed.
+  /// Remaining seconds of postpone(); 0: reports are not postponed.
   double postponed_for() const;
-  /// What is known of all ranks: those of the node, and those `elsewhere`.
+  /// Progress of all known ranks: this node's and those in `elsewhere`.
   std::vector<RankProgress> seen(const std::vector<RankProgress>& elsewhere) const;
-  /// The report of this rank's wait under way, with what all ranks of the node say, and those
-  /// `elsewhere`; empty where it waits no longer. `problem`: Stall::problem.
+  /// Stall report of this rank's current wait, from all ranks of the node and those in `elsewhere`;
+  /// empty if it no longer waits. `problem`: Stall::problem.
   std::string report(double seconds, const std::vector<RankProgress>& elsewhere = {},
                      const std::string& problem = {}) const;
-  /// Whether ranks of the grid are on other nodes, of which this board knows nothing.
+  /// True if ranks of the grid are on other nodes, which this board does not see.
   bool has_other_nodes() const;
   std::vector<ProcessName> processes_of_node() const;
 
-  // For the ranks of other nodes, which do not see this memory.
-  /// What the ranks of this node do, as bytes for read_image.
+  // Calls for the exchange with other nodes, which do not see this memory.
+  /// Slots of this node's ranks as bytes, for read_image().
   std::string node_image() const;
-  /// Nothing where the bytes are not such.
+  /// Empty if the bytes are not an image.
   static std::vector<RankProgress> read_image(const std::string& image);
   int first_rank_of_node() const;
-  /// Whether this is the first rank of its node whose process runs.
+  /// True if this is the first rank of its node whose process runs.
   bool speaks_for_node() const;
-  /// Whether these ranks and those of the node are all of the grid.
+  /// True if `elsewhere` and the ranks of this node are the whole grid.
   bool has_all(const std::vector<RankProgress>& elsewhere) const;
 
  private:
@@ -113,16 +114,16 @@ class ProgressBoard final : public WaitWatch {
 
   std::unique_ptr<ProgressSlot> alone_;
   SharedSlots shared_;
-  std::vector<ProgressSlot*> node_;  // by rank of the node
+  std::vector<ProgressSlot*> node_;  // by rank on the node
   std::atomic<ProgressSlot*> own_;
-  std::vector<Message> awaited_;           // by the waits under way, the outermost first
-  std::vector<std::uint32_t> started_;     // collectives, by group
-  mutable std::mutex mutex_;               // of what follows, and of node_
+  std::vector<Message> awaited_;           // waits under way, outermost first
+  std::vector<std::uint32_t> started_;     // number of collectives, by group
+  mutable std::mutex mutex_;               // guards node_ and all members below
   std::vector<std::vector<int>> members_;  // by group
   ExplainProgress explain_;
 };
 
-/// The wait of a scope for one message; `board` may be null. Ended also where it fails.
+/// Scoped wait for one message; `board` may be null. Ends on exceptions too.
 using BoardWait = Scope<&ProgressBoard::begin_wait, &ProgressBoard::end_wait>;
 
 }  // namespace triax

@@ -1,4 +1,4 @@
-// What a board says of the ranks of its node, and of others' boards.
+// Reading side of ProgressBoard: slots of this node, and images of other nodes' slots.
 #include <algorithm>
 #include <cstring>
 
@@ -30,7 +30,7 @@ RankProgress ProgressBoard::read(const ProgressSlot& slot, ProcessState process)
   progress.position = slot.position.load(relaxed);
   progress.step = slot.step.load(relaxed);
   progress.file_work = slot.file_work.load(relaxed) > 0;
-  // The slot may be from a file, which may hold anything.
+  // The slot may come from a file, with any content.
   const int groups = std::clamp(slot.groups_made.load(std::memory_order_acquire), 0,
                                 static_cast<int>(ProgressSlot::most_groups));
   for (int g = 0; g < groups; ++g) {

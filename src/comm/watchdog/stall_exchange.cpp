@@ -24,16 +24,16 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
-constexpr int looks_in_a_period = 4;  // of a rank that collects answers
+constexpr int looks_in_a_period = 4;  // per period, of the rank that collects answers
 
 std::string error_text(const char* what, const std::string& path, int error) {
   return fmt::format("cannot {} {}: {}", what, path, std::generic_category().message(error));
 }
 
-// What nodes wrote into a directory, each file read once for each time it is written.
+// Progress that nodes wrote into a directory. A file is read once each time it is written.
 class Heard {
  public:
-  // `own`: a file that is not read.
+  // `own`: name of this node's file, which is not read.
   Heard(std::string directory, std::string own)
       : directory_(std::move(directory)), own_(std::move(own)) {}
 
@@ -46,7 +46,7 @@ class Heard {
       image << std::ifstream(path, std::ios::binary).rdbuf();
       auto ranks = ProgressBoard::read_image(image.str());
       if (ranks.empty())
-        file.written = {};  // replaced or out of sight at this moment: once more
+        file.written = {};  // being replaced, or not visible at this moment: read it again
       else
         file.ranks = std::move(ranks);
     });
@@ -116,14 +116,14 @@ double StallExchange::patience(double seconds) {
 }
 
 StallExchange::Answers StallExchange::ask(bool insists) {
-  constexpr Seconds grace(1.0);  // for the thread; more: it hangs in a file system
+  constexpr Seconds grace(1.0);  // for the thread; if it takes longer, a file system hangs
   std::unique_lock lock(mutex_);
   state_ = insists ? State::insisting : State::asked;
   changed_.notify_all();
   const auto answered = [&] { return state_ == State::answered; };
   if (changed_.wait_for(lock, Seconds(limit_) + grace, answered))
     return std::exchange(answers_, {});
-  state_ = State::idle;  // run() clears up what an answer still to come makes
+  state_ = State::idle;  // run() removes what a late answer creates
   return {.first = true,
           .ranks = {},
           .taken_back = false,
@@ -139,7 +139,7 @@ void StallExchange::take_back() {
   remove_directory();
 }
 
-// Nodes may still be writing: the directory goes from their sight first, and whole.
+// A rename first: other nodes may still be writing, and the directory must disappear at once.
 void StallExchange::remove_directory() const {
   const std::string aside = directory_ + ".over";
   std::error_code ignored;
@@ -158,7 +158,7 @@ void StallExchange::run() {
     if (is_asked(state))
       answers = collect(state == State::insisting);
     else if (board_.speaks_for_node() && is_listed(directory_))
-      (void)tell();  // who asks says that it did not hear of this node
+      (void)tell();  // an error here shows at the rank that asks: it did not hear of this node
     lock.lock();
     if (!is_asked(state)) continue;
     if (state_ != state) {  // the file system hung until nobody waited for the answers
@@ -173,12 +173,12 @@ void StallExchange::run() {
   }
 }
 
-// Returns why it could not; nothing where it could. Another rank of the node may do the same.
+// Returns the error text, empty on success. Another rank of the node may write the same file.
 std::string StallExchange::tell() const {
   const std::string path = fmt::format("{}/node-{}", directory_, board_.first_rank_of_node());
   const std::string part = fmt::format("{}.{}.tmp", path, getpid());
   const std::string image = board_.node_image();
-  errno = EIO;  // where the stream leaves no other
+  errno = EIO;  // default for a stream error that sets no errno
   std::ofstream file(part, std::ios::binary);
   file << image;
   file.close();
@@ -215,7 +215,7 @@ StallExchange::Answers StallExchange::collect(bool insists) {
   }
 }
 
-// Waits so long, or until the object goes.
+// Waits for `seconds` or until destruction; true in the second case.
 bool StallExchange::over_after(double seconds) {
   std::unique_lock lock(mutex_);
   return changed_.wait_for(lock, Seconds(seconds), [&] { return over_; });

@@ -1,6 +1,13 @@
 #pragma once
-// What the ranks of other nodes do, when a wait does not end. MPI may be what is stuck: nodes tell
-// each other by files in a directory that all of them see.
+// Exchange of rank progress between nodes during a stall. MPI may be what is stuck, so nodes use
+// files in a directory that all of them see.
+//
+// The first rank to report makes a directory `.stall-*` in run.directory. One rank of each node
+// looks for it; while it exists, each node writes its ranks' slots there, again and again. Nodes
+// that do not answer (every rank stopped or gone, or the file system not writable) are reported as
+// not heard of, beside the busy ranks. One report is printed, by the rank that made the directory;
+// if it cannot be made, one per node with the reason. The directory stays after such an end, for
+// ranks whose waits exceed the limit a moment later, until the next run in run.directory.
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
@@ -12,17 +19,18 @@
 
 namespace triax {
 
-/// Whether its directory has this file. Opening a directory makes NFS ask the server for it; a look
-/// for one name may be answered from what the node remembers, that the name is not there.
+/// True if the directory of `path` lists this file. Listing makes NFS ask the server; a lookup by
+/// name may be answered from the node's cache of missing names.
 bool is_listed(const std::string& path);
 
-/// A thread that looks for the directory now and then; while it is there, a rank asks, and the
-/// first running rank of each node writes down what its node's ranks do, again and again. A thread
-/// of its own: a file system that hangs must not keep the watchdog from its work.
+/// A thread that looks for the directory periodically. While it exists, the first running rank of
+/// each node writes down what its node's ranks do. It is a thread of its own so that a hanging file
+/// system does not stop the watchdog.
 class StallExchange {
  public:
-  /// `directory`: of this run alone, its parent on all nodes. Not there until a rank asks; it is
-  /// looked for 20 times in `seconds`, and every 10 s at least. `board` outlives the object.
+  /// `directory`: used by this run alone; all nodes see its parent. It is created when a rank
+  /// asks, and looked for 20 times in `seconds`, at least every 10 s. `board` must outlive the
+  /// object.
   StallExchange(const ProgressBoard& board, std::string directory, double seconds);
   ~StallExchange();
   StallExchange(const StallExchange&) = delete;
@@ -30,21 +38,20 @@ class StallExchange {
 
   struct Answers {
     bool first = true;                // false: a rank of another node asked before
-    std::vector<RankProgress> ranks;  // of other nodes, as far as they answered
-    bool taken_back = false;          // who had asked before is done: it found nothing to end for
+    std::vector<RankProgress> ranks;  // ranks of the other nodes that answered
+    bool taken_back = false;          // the rank that asked before found no reason to end the job
     bool hangs = false;               // the file system does not answer
-    std::string problem;              // why nodes may not hear each other; empty: nothing known
+    std::string problem;              // why nodes may not hear each other; empty if unknown
   };
-  /// How long answers are waited for: a quarter of `seconds`, 90 s at most, for NFS may show a node
-  /// for 60 s what was there before.
+  /// Seconds to wait for answers: a quarter of `seconds`, at most 90 s, since NFS may show a node
+  /// an old state for 60 s.
   static double patience(double seconds);
-  /// Asks, and waits until all nodes have answered, or for patience(). Where another rank asked
-  /// before, its answers are left to it, unless this one `insists`: what was written before it did
-  /// may be old and does not count then; where that one has taken_back(), nothing is asked. Any one
-  /// thread.
+  /// Requests reports from all nodes and waits up to patience(). If another rank has already asked,
+  /// returns without waiting, unless `insists`: then only files written after this call count, and
+  /// if that rank has called take_back(), nothing is requested. Callable from any one thread.
   Answers ask(bool insists = false);
-  /// Done with the answers: the next one to ask is the first again. After answers that `hangs`
-  /// there is nothing to do: the thread takes back what it makes when the file system answers.
+  /// Ends the use of the answers: the next rank that asks is the first again. Does nothing after
+  /// answers with `hangs`: the thread removes the directory itself once the file system answers.
   void take_back();
 
  private:
@@ -63,9 +70,9 @@ class StallExchange {
   std::condition_variable changed_;
   State state_ = State::idle;
   bool over_ = false;
-  bool made_ = false;  // the directory, by the last collect(); the thread's alone
+  bool made_ = false;  // the last collect() made the directory; used by the thread only
   Answers answers_;
-  std::thread thread_;  // last: it uses the others
+  std::thread thread_;  // last: it uses the members above
 };
 
 }  // namespace triax

@@ -7,7 +7,7 @@
 namespace triax {
 namespace {
 
-constexpr std::size_t most_listed = 32;  // ranks that are not of the group
+constexpr std::size_t most_listed = 32;  // most ranks to list per heading
 
 std::string text_of(const MessageSeen& message) {
   if (message.kind == CallKind::meeting && message.number == 0)
@@ -22,8 +22,8 @@ std::string text_of(const MessageSeen& message) {
   return fmt::format("{} {}{}, {}", kind, message.number, bytes, message.group);
 }
 
-// What `rank` did in the operation: nothing where it has not come to it. One that is forgotten was
-// left behind long ago.
+// Part of `rank` in the operation; none if it has not reached it. An operation that is no longer in
+// the slot finished long ago.
 std::optional<MessageSeen> part_of(const RankProgress& rank, const MessageSeen& operation) {
   std::uint32_t newest = 0;
   for (const MessageSeen& own : rank.collectives) {
@@ -81,7 +81,7 @@ Parts parts_of(const Stall& stall, const ExplainProgress& explain) {
     else if (found->process != ProcessState::running)
       parts.lost.push_back(where_text(*found, explain));
     else if (!part)
-      continue;  // not of the two that exchange a message
+      continue;  // neither end of the point-to-point message
     else if (part->kind != operation.kind || part->bytes != operation.bytes)
       parts.differ.push_back(fmt::format("{}: {}", found->place, text_of(*part)));
     else

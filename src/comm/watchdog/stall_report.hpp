@@ -1,5 +1,5 @@
 #pragma once
-// What is said of a wait without end: a text made of what each rank says of its progress.
+// Text of a stall report, made of the progress of each rank.
 #include <functional>
 #include <optional>
 #include <string>
@@ -13,7 +13,7 @@ namespace triax {
 /// A message that a rank takes part in.
 struct MessageSeen {
   std::string group;         // "tensor axis"
-  std::uint32_t number = 0;  // of the group's collectives, from 1; 0: point to point
+  std::uint32_t number = 0;  // index among the group's collectives, from 1; 0: point to point
   CallKind kind = CallKind::meeting;
   std::uint64_t bytes = 0;
   int peer = -1;  // point to point: rank in the grid
@@ -31,7 +31,7 @@ struct RankProgress {
   std::int64_t step = 0;
   bool file_work = false;
   std::optional<MessageSeen> waits_for;
-  std::vector<MessageSeen> collectives;  // the last ones, the newest last in each group
+  std::vector<MessageSeen> collectives;  // latest ones; in each group the newest is last
 };
 
 /// "step 3, plan position 17 (F c0 l2 m1)" of a rank's activity, step and position.
@@ -40,18 +40,18 @@ using ExplainProgress = std::function<std::string(const RankProgress&)>;
 struct Stall {
   RankProgress waiter;
   double seconds = 0.0;
-  std::vector<int> members;        // of the group that the waiter waits in
-  std::vector<RankProgress> seen;  // all ranks of whom something is known, the waiter among them
-  std::string problem;             // why nodes may not have heard each other; empty: nothing known
+  std::vector<int> members;        // ranks of the group in which the waiter waits
+  std::vector<RankProgress> seen;  // all ranks of which something is known, the waiter included
+  std::string problem;             // why nodes may not have heard each other; empty if unknown
 };
 
-/// Which operation, which ranks of its group finished or joined it, which did not and where they
-/// are, and what all other ranks do. Several lines, without a last newline.
+/// Names the operation, the ranks of its group that finished or joined it, those that did not and
+/// where they are, and what all other ranks do. Several lines, without a final newline.
 std::string stall_report(const Stall& stall, const ExplainProgress& explain);
 
-/// Whether none of these processes is stopped or gone.
+/// True if none of these processes is stopped or gone.
 bool all_run(const std::vector<RankProgress>& ranks);
-/// The ranks that work on files and wait for no other: "rank 3", "ranks 0, 4-7"; empty: none does.
+/// Ranks that work on files and wait for no other: "rank 3", "ranks 0, 4-7"; empty if none does.
 std::string file_workers(const std::vector<RankProgress>& ranks);
 
 }  // namespace triax

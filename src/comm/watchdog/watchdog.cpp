@@ -17,8 +17,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr auto grace = std::chrono::seconds(3);
-// File systems fail over in a quarter of an hour, and one that never answers must not keep the
-// nodes of a job to its end.
+// File systems fail over within a quarter of an hour. One that never answers must not hold the
+// job's nodes until its time limit.
 constexpr double patience_with_files = 6.0;  // times `seconds`
 
 double since(Clock::time_point begin) {
@@ -39,8 +39,8 @@ void end_job(int status, const std::vector<ProcessName>& others) {
   int finalized = 0;
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);
-  // A launcher that hears of the end may stop its helpers before they have passed on what was
-  // printed last.
+  // A launcher that learns of the end may stop its helpers before they have forwarded the last
+  // output.
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   if (initialized != 0 && finalized == 0) MPI_Abort(MPI_COMM_WORLD, status);
   std::_Exit(status);
@@ -71,7 +71,8 @@ void Watchdog::watch() {
   auto last = Clock::now();
   std::unique_lock lock(mutex_);
   while (!ended_.wait_for(lock, std::chrono::duration<double>(period), [&] { return over_; })) {
-    const double passed = std::min(since(last), 2.0 * period);  // more: this process was stopped
+    const double passed =
+        std::min(since(last), 2.0 * period);  // longer gap: this process was stopped
     last = Clock::now();
     const std::uint32_t now = board_.waits();
     const bool same = now == seen && now % 2 != 0;
@@ -85,13 +86,13 @@ void Watchdog::watch() {
   }
 }
 
-// Another rank ends the job.
+// Another rank ends the job; this one waits for that.
 void Watchdog::wait_for_the_end(std::unique_lock<std::mutex>& lock) {
   const double answers = std::max(std::min(30.0, seconds_), StallExchange::patience(seconds_));
   ended_.wait_for(lock, 2 * grace + std::chrono::duration<double>(answers), [&] { return over_; });
 }
 
-// Why a wait is none without end: files are what it is for. Empty where that is not known.
+// The file work that explains a long wait, as text; empty if none is known.
 std::string Watchdog::work_on_files(const StallExchange::Answers& others) const {
   const std::vector<RankProgress> seen = board_.seen(others.ranks);
   if (!all_run(seen)) return {};
@@ -100,8 +101,8 @@ std::string Watchdog::work_on_files(const StallExchange::Answers& others) const 
   return workers.empty() ? "" : workers + " still at work on files";
 }
 
-// Ends the job, or returns after how many seconds to look again, where others work on files; 0
-// where the wait has ended.
+// Ends the job, or returns the seconds after which to check again if file work explains the wait; 0
+// if the wait has ended.
 double Watchdog::may_go_on(double waited, std::unique_lock<std::mutex>& lock) {
   const std::uint32_t wait = board_.waits();
   const bool patient = waited < patience_with_files * seconds_;
@@ -123,7 +124,7 @@ double Watchdog::may_go_on(double waited, std::unique_lock<std::mutex>& lock) {
     }
     others = exchange_->ask(true);
   }
-  if (board_.waits() != wait) {  // asking took seconds: it has ended, another may have begun
+  if (board_.waits() != wait) {  // asking took seconds: the wait has ended, another may have begun
     if (exchange_ && !others.taken_back) exchange_->take_back();
     board_.give_report_back();
     return 0.0;
@@ -144,7 +145,7 @@ double Watchdog::may_go_on(double waited, std::unique_lock<std::mutex>& lock) {
   return 0.0;
 }
 
-// Returns where the wait has ended after all.
+// Returns only if the wait has ended after all.
 void Watchdog::end(double waited, const StallExchange::Answers& others) {
   const std::string report = board_.report(waited, others.ranks, others.problem);
   if (report.empty()) {
@@ -155,11 +156,11 @@ void Watchdog::end(double waited, const StallExchange::Answers& others) {
       "for the first failure of a rank or node, or raise it where ranks are only slow; the "
       "same command resumes the newest checkpoint\n",
       report, run_time_failure, seconds_);
-  // Where the nodes do not hear each other, or not yet, a rank of each says what its node knows.
+  // If nodes do not hear each other (yet), one rank of each node reports what its node knows.
   if (board_.has_other_nodes() && (!exchange_ || !others.problem.empty()))
     std::this_thread::sleep_for(std::chrono::duration<double>(std::min(30.0, seconds_ / 10.0)));
-  // What was asked is not taken back: a rank of another node whose wait lasts too long before the
-  // launcher has ended it finds that this one has asked, and says no more.
+  // No take_back() here: a rank of another node whose wait exceeds the limit before the launcher
+  // has ended it finds that this rank has asked, and stays silent.
   end_job(run_time_failure, board_.processes_of_node());
 }
 

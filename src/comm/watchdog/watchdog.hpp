@@ -1,5 +1,5 @@
 #pragma once
-// Ends a job whose ranks wait for ever.
+// Ends a job whose ranks wait without end.
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -18,13 +18,13 @@ namespace triax {
 /// systems are slow now and then, and one that fails over does not answer for minutes.
 class Watchdog {
  public:
-  /// `board` outlives it.
+  /// `board` must outlive the object.
   Watchdog(ProgressBoard& board, double seconds);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  /// From here on ranks of other nodes are heard too: StallExchange.
+  /// From here on reports include ranks of other nodes (StallExchange in `directory`).
   void exchange_in(const std::string& directory);
 
  private:
@@ -43,9 +43,9 @@ class Watchdog {
   std::thread thread_;
 };
 
-/// Ends every rank of the job with `status`, by MPI_Abort. Where that has not ended this process
-/// within a few seconds (a launcher that does not answer, ranks that died), it kills `others` on
-/// this node and leaves. Any thread may call it.
+/// Ends every rank of the job with `status`, by MPI_Abort. If this process is still alive a few
+/// seconds later (the launcher does not answer, or ranks died), it kills `others` on this node and
+/// exits. Callable from any thread.
 [[noreturn]] void end_job(int status, const std::vector<ProcessName>& others = {});
 
 }  // namespace triax
