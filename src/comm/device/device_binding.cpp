@@ -12,7 +12,7 @@ namespace triax {
 
 namespace {
 
-// Which GPU each rank of a node has, and how many have each.
+// Assignment of GPUs to the ranks of a node, with the number of ranks on each GPU.
 class Choice {
  public:
   explicit Choice(const std::vector<std::vector<FoundDevice>>& found) : found_(found) {
@@ -24,8 +24,8 @@ class Choice {
     }
   }
 
-  // Each move and each trade shares the GPUs more equally, or as equally and nearer to the ranks
-  // altogether, so that there is a last.
+  // Terminates: each move or trade makes the shares more equal, or leaves them equal and brings
+  // ranks nearer to their GPUs in total.
   void bring_nearer() {
     for (bool changed = true; changed;) {
       changed = false;

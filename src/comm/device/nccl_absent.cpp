@@ -1,4 +1,4 @@
-// NCCL in a build without it.
+// Stubs for a build without NCCL.
 #include "src/comm/device/device_messages.hpp"
 
 namespace triax {

@@ -52,7 +52,8 @@ NcclCommunicator::NcclCommunicator(ncclComm_t comm, const DeviceGroup& group,
       board_group_(group.board_group),
       where_(group.where),
       stream_(MemorySpace::device) {
-  device_backend::raise_priority(stream_.handle());  // what others wait for goes first
+  device_backend::raise_priority(
+      stream_.handle());  // other ranks wait for messages, so they run first
   progress_.note_on(board_);
   if (comm_ != nullptr) progress_.add(comm_, where_);
 }
@@ -75,8 +76,8 @@ Request NcclCommunicator::start(const Stream& stream, const char* name, CallKind
   return Request(this, index);
 }
 
-// NCCL connects ranks when they first exchange messages, and blocks the caller meanwhile: the
-// watchdog must see that wait too.
+// NCCL connects ranks at their first message and blocks the caller meanwhile, so the watchdog must
+// see that as a wait.
 template <class Enqueue>
 void NcclCommunicator::launch(const Stream& stream, NcclProgress::Call& call, const char* name,
                               const Enqueue& enqueue) {
@@ -167,7 +168,7 @@ Request NcclCommunicator::all_gather(const Stream& stream, const Tensor& output,
                });
 }
 
-// Each rank's run to all others: NCCL gathers side by side only.
+// Each rank broadcasts its slice: ncclAllGather supports only contiguous output.
 Request NcclCommunicator::all_gather_run(const Stream& stream, const Tensor& whole,
                                          std::int64_t begin, std::int64_t count) {
   if (on_host(whole)) return host_.all_gather_run(stream, whole, begin, count);

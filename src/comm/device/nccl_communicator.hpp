@@ -1,5 +1,5 @@
 #pragma once
-// A Communicator for memory of GPUs by NCCL.
+// A Communicator for GPU memory by NCCL.
 #include <nccl.h>
 
 #include <string>
@@ -10,13 +10,20 @@
 
 namespace triax {
 
-/// Messages run on a stream of this communicator's own, one after another, behind what the stream
-/// that they were started on held then. Those of host memory take MPI. The n-th send to a rank
-/// meets the n-th receive there, whatever their tags, which are for reports; one outside of an
+/// Messages run in order on this communicator's own stream, after the work that the stream they
+/// were issued on held then. Messages of host memory use MPI.
+///
+/// The n-th send to a rank meets the n-th receive there; tags are for reports only. A send or
+/// receive outside an exchange is an exchange by itself. One whose peer is late stays on the GPU
+/// and may block everything this rank issues later, in any group, because kernels of all
+/// communicators start in program order (NCCL_LAUNCH_ORDER_IMPLICIT, see nccl_messages.cpp).
+/// Messages of one exchange are one NCCL group and do not block each other. The plan decides which
+/// messages form an exchange, and src/schedule proves that none deadlocks. Receives posted early,
+/// as with MPI, would deadlock here.
 /// exchange is an exchange by itself.
 class NcclCommunicator final : public Communicator {
  public:
-  /// `comm` may be null where the group has one rank. All outlive it.
+  /// `comm` may be null in a group of one rank. All arguments must outlive the object.
   NcclCommunicator(ncclComm_t comm, const DeviceGroup& group, NcclProgress& progress);
   ~NcclCommunicator() override;
   NcclCommunicator(const NcclCommunicator&) = delete;
@@ -44,9 +51,9 @@ class NcclCommunicator final : public Communicator {
   bool test(std::uintptr_t handle) override;
 
  private:
-  // Of an exchange that has not begun.
+  // A message of an exchange that has not started yet.
   struct PeerMessage {
-    std::size_t call;  // of the progress
+    std::size_t call;  // index in the progress
     CallKind kind;
     Tensor data;
     int peer;
@@ -54,11 +61,11 @@ class NcclCommunicator final : public Communicator {
   Request add(const Stream& stream, CallKind kind, const Tensor& data, int peer, int tag);
   ncclResult_t enqueue_exchange(cudaStream_t on) const;
   bool begun(std::uintptr_t handle) const;
-  /// A collective, by enqueue(native stream).
+  /// Starts a collective by enqueue(native stream).
   template <class Enqueue>
   Request start(const Stream& stream, const char* call, CallKind kind, std::uint64_t bytes,
                 const Enqueue& enqueue);
-  /// Calls enqueue(native stream) on this communicator's stream, behind what `stream` has.
+  /// Calls enqueue(native stream) on this communicator's stream, after the work in `stream`.
   template <class Enqueue>
   void launch(const Stream& stream, NcclProgress::Call& call, const char* name,
               const Enqueue& enqueue);

@@ -1,4 +1,5 @@
-// Messages by NCCL: which of its versions will do, and who gets a communicator of it.
+// Creation of NCCL communicators and the check of its version. One communicator of all ranks is
+// made, and split for the axes and for the first and last stage; each takes some GPU memory.
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -16,7 +17,8 @@ std::string version_text(int version) {
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
-// Of the ranks' versions the oldest: all of them refuse alike.
+// UsageError on all ranks alike if the oldest version of any rank is too old: before 2.26, kernels
+// of two groups may start in different orders on different ranks and wait for each other for ever.
 void check_version(MpiCommunicator& world) {
   std::int32_t version = 0;
   check_nccl(ncclGetVersion(&version), "ncclGetVersion", "all ranks");
@@ -34,14 +36,14 @@ void check_version(MpiCommunicator& world) {
             version_text(least)));
 }
 
-// The communicator of all ranks, which those of other groups are split from.
+// The communicator of all ranks, from which those of the groups are split.
 ncclComm_t connect(MpiCommunicator& world) {
   ncclUniqueId id{};
   if (world.rank() == 0) check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId", "all ranks");
   const Stream host;
   const Tensor bytes(static_cast<void*>(&id), DType::u8, {std::int64_t{sizeof id}});
   world.broadcast(host, bytes, 0).wait(host);
-  world.barrier(host).wait(host);  // nobody connects before all have the id
+  world.barrier(host).wait(host);  // every rank has the id before any connects
   ncclComm_t comm = nullptr;
   check_nccl(ncclCommInitRank(&comm, world.size(), id, world.rank()), "ncclCommInitRank",
              "all ranks");
@@ -51,8 +53,9 @@ ncclComm_t connect(MpiCommunicator& world) {
 class NcclMessages final : public DeviceMessages {
  public:
   NcclMessages(MpiCommunicator& world, WaitPolicy policy) : progress_(policy, *world.progress()) {
-    // Kernels of several communicators wait for each other in the order in which the host began
-    // them, which is the same on all ranks; on their own streams they could meet in any.
+    // Kernels of all communicators start in the order in which the host issued them, which is the
+    // same on all ranks. On independent streams two groups could start in different orders and
+    // deadlock.
     ::setenv(ordered_launches, "1", 0);
     check_version(world);
   }
@@ -77,7 +80,7 @@ class NcclMessages final : public DeviceMessages {
   std::int64_t host_bytes() const override { return 0; }
 
  private:
-  // Null where the group has one rank.
+  // Null in a group of one rank.
   static ncclComm_t split(const DeviceGroup& group) {
     const auto* const parent = dynamic_cast<const NcclCommunicator*>(group.parent);
     check(parent != nullptr, "a group of ranks that NCCL does not have is cut: {}", group.where);

@@ -35,9 +35,9 @@ void NcclProgress::begun(std::size_t call) {
   under_way_.push_back(call);
 }
 
-// The messages of a group are complete in the order in which they began: of each, one question at
-// the GPU that is answered no. A GPU that has failed ends messages of MPI too, from within whose
-// waits this is called.
+// Messages of one group complete in order, so each group is queried until its first incomplete
+// message. This function is called within waits for MPI messages too: a failed GPU ends those as
+// well.
 void NcclProgress::note() {
   behind_.clear();
   const auto complete = [this](std::size_t index) {
@@ -64,10 +64,12 @@ void NcclProgress::fail(const std::string& why) {
   throw DeviceMessagesFailed(failure_);
 }
 
-// Kernels spin until they are aborted, and memory cannot be freed before. As a group: what is
-// aborted waits for its kernels, which may come behind those of a communicator that is not yet.
+// Kernels spin until aborted, and memory cannot be freed before that. All communicators are aborted
+// as one NCCL group: an abort waits for its own kernels, which may be queued behind those of a
+// communicator not yet aborted.
 void NcclProgress::abort_all() {
-  const BoardWait aborting(board_, ProgressBoard::of_device());  // for the watchdog, lest it hangs
+  const BoardWait aborting(board_,
+                           ProgressBoard::of_device());  // lets the watchdog end a hanging abort
   ncclGroupStart();
   for (const Known& each : std::exchange(comms_, {})) ncclCommAbort(each.comm);
   ncclGroupEnd();
@@ -90,15 +92,16 @@ bool NcclProgress::advance() {
   return false;
 }
 
-// Destroying waits for the other ranks, who do not come while one of them fails: its process ends.
+// Destroying waits for the other ranks. During an exception they do not come, and the process ends
+// anyway.
 void NcclProgress::end(ncclComm_t comm) {
   const auto known = std::ranges::find(comms_, comm, &Known::comm);
-  if (comm == nullptr || known == comms_.end()) return;  // none, or aborted
+  if (comm == nullptr || known == comms_.end()) return;  // none, or already aborted
   comms_.erase(known);
   if (std::uncaught_exceptions() == 0) ncclCommDestroy(comm);
 }
 
-// The board sees who is waited for, so that the watchdog ends a wait that lasts too long.
+// The board shows what is awaited, so that the watchdog ends a wait that lasts too long.
 void NcclProgress::drain(const Event& event) {
   note();
   const auto awaited =

@@ -1,5 +1,5 @@
 #pragma once
-// The messages of NCCL that a rank has under way: what is told of them, and how they fail.
+// NCCL messages of a rank under way: their completion on the board, and their failures.
 #include <nccl.h>
 
 #include <deque>
@@ -12,14 +12,14 @@
 
 namespace triax {
 
-/// An Error that names the call and `where`, unless it succeeded.
+/// DeviceMessagesFailed, naming the call and `where`, if `result` is an error.
 void check_nccl(ncclResult_t result, const char* call, const std::string& where);
 
-/// The messages under way of all communicators of a rank, for who waits: for the GPU, or for MPI,
-/// which hears of a failure of NCCL too.
+/// Messages under way of all NCCL communicators of a rank. Waits for the GPU and for MPI check it,
+/// so that an NCCL failure ends both.
 class NcclProgress final : public MovesMessages {
  public:
-  /// `messages`: what moves on while a rank waits for its GPU; outlives this.
+  /// `messages`: advanced while a rank waits for its GPU; must outlive the object.
   NcclProgress(WaitPolicy policy, MessageProgress& messages)
       : policy_(policy), messages_(messages) {
     messages_.add(*this);
@@ -27,31 +27,32 @@ class NcclProgress final : public MovesMessages {
   ~NcclProgress() override { messages_.remove(*this); }
   NcclProgress(const NcclProgress&) = delete;
   NcclProgress& operator=(const NcclProgress&) = delete;
-  /// Kernels move them: an Error of one that failed.
+  /// GPU kernels move the messages; this only checks them. Always false. DeviceMessagesFailed if
+  /// one failed.
   bool advance() override;
-  /// `board`: where waits for the device alone are noted.
+  /// Notes waits for the device alone on `board`.
   void note_on(ProgressBoard& board) { board_ = &board; }
 
   struct Call {
-    Event begin, end;  // on the stream that it was started on; on the communicator's
+    Event begin, end;  // begin: on the caller's stream; end: on the communicator's
     ProgressBoard* board = nullptr;
     ProgressBoard::Message message;
     bool waited = true;      // nobody will wait for it any more
-    bool under_way = false;  // as far as the board knows
+    bool under_way = false;  // not yet noted as complete
   };
-  /// A call that is free.
+  /// Index of a free call.
   std::size_t take();
   Call& at(std::size_t call) { return calls_[call]; }
-  /// It has been given to NCCL: the board is told when it is complete.
+  /// Registers a call that was handed to NCCL; the board is told when it completes.
   void begun(std::size_t call);
-  /// Tells the board what is complete.
+  /// Tells the board which calls are complete.
   void note();
-  /// DeviceMessagesFailed where messages or the GPU have failed.
+  /// Throws DeviceMessagesFailed if messages or the GPU have failed.
   void check_usable() const {
     if (!failure_.empty()) throw DeviceMessagesFailed(failure_);
   }
   void add(ncclComm_t comm, std::string where) { comms_.push_back({comm, std::move(where)}); }
-  /// Destroys it, unless it was aborted or an exception is on its way; null: nothing.
+  /// Destroys `comm`, unless it was aborted or an exception is under way. Null: does nothing.
   void end(ncclComm_t comm);
   /// See DeviceMessages::drain.
   void drain(const Event& event);
@@ -63,16 +64,16 @@ class NcclProgress final : public MovesMessages {
   };
   void check_comms();
   void abort_all();
-  /// For this call and all later ones.
+  /// Fails this call and all later ones.
   [[noreturn]] void fail(const std::string& why);
 
   WaitPolicy policy_;
   MessageProgress& messages_;
   ProgressBoard* board_ = nullptr;
-  std::string failure_;  // of a message, or of the GPU
+  std::string failure_;  // failure text of a message or the GPU; empty: none
   std::deque<Call> calls_;
-  std::vector<std::size_t> under_way_;  // calls, the oldest first
-  std::vector<int> behind_;             // of note(): groups whose oldest call is not complete
+  std::vector<std::size_t> under_way_;  // indices of calls, oldest first
+  std::vector<int> behind_;             // scratch of note(): groups whose oldest call is incomplete
   std::vector<Known> comms_;
 };
 

@@ -125,7 +125,7 @@ Request StagedCommunicator::receive(const Stream& stream, const Tensor& data, in
   if (on_host(data)) return host_.receive(stream, data, from, tag);
   const std::int64_t n = data.elements();
   const std::size_t message = begin(stream, data.dtype(), n, {data.flat(), 1, 0, n});
-  const Stream host;  // nothing of the device's is sent: no wait for it
+  const Stream host;  // a receive sends no device data, so it waits for no stream
   return started(message, host_.receive(host, of(message).staged, from, tag));
 }
 
@@ -134,7 +134,7 @@ void StagedCommunicator::wait(std::uintptr_t handle, const Stream& stream) {
   message.request.wait(stream);
   const Target& target = message.target;
   if (!target.whole.empty()) {
-    stream.wait(message.begun);  // what used the memory before
+    stream.wait(message.begun);  // earlier work that uses the target memory
     const std::int64_t part = target.whole.elements() / target.parts;
     for (std::int64_t p = 0; p < target.parts; ++p)
       copy(stream, target.whole.slice(0, p * part + target.begin, target.count),

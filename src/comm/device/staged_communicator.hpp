@@ -1,6 +1,6 @@
 #pragma once
-// A Communicator for memory of a device that sends through host memory by MPI: where several ranks
-// share a GPU, which NCCL refuses, and in builds without NCCL.
+// A Communicator for device memory that sends through host memory by MPI: for ranks that share a
+// GPU, which NCCL refuses, and for builds without NCCL.
 #include <vector>
 
 #include "src/comm/device/staging_memory.hpp"
@@ -8,13 +8,13 @@
 
 namespace triax {
 
-/// Messages of host memory are handed on to MPI as they are. A call that starts one of device
-/// memory returns when its data are in host memory: it waits for the stream. What arrives goes to
-/// the device when the message is waited for, on the stream that waits; test() moves it on, and is
-/// never true.
+/// Messages of host memory are passed to MPI unchanged. A call that starts a message of device
+/// memory waits for the stream, and returns when the data is in host memory. Received data is
+/// copied to the device in wait(), on the waiting stream; test() therefore only advances the
+/// message and is never true.
 class StagedCommunicator final : public Communicator {
  public:
-  /// All outlive it. `mpi`: of the same ranks; it waits for the device.
+  /// All arguments must outlive the object. `mpi`: same ranks; it waits for the device.
   StagedCommunicator(Communicator& host, MpiCommunicator& mpi, StagingMemory& memory)
       : host_(host), mpi_(mpi), memory_(memory) {}
 
@@ -36,20 +36,21 @@ class StagedCommunicator final : public Communicator {
   bool test(std::uintptr_t handle) override;
 
  private:
-  // Where what arrives goes: to elements [begin, begin + count) of each of `parts` equal parts.
+  // Destination of received data: elements [begin, begin + count) of each of `parts` equal shards.
   struct Target {
     Tensor whole;  // flat; empty: nothing arrives
     std::int64_t parts = 1, begin = 0, count = 0;
   };
-  // One message under way; `handle` of its Request is its index.
+  // A message under way; its index is the `handle` of its Request.
   struct Message {
-    int piece = -1;  // of the staging memory; -1: no message
-    Tensor staged;   // what arrives
+    int piece = -1;  // index in the staging memory; -1: no message
+    Tensor staged;   // the data to receive
     Target target;
-    Event begun;  // the work that its stream held when it was started
+    Event begun;  // marks the work its stream held when the message was started
     Request request;
   };
-  // (elements) of a free piece, for a message that goes to `target`.
+  // Takes a staging piece of `elements` elements for a message to `target`; returns the message's
+  // index.
   std::size_t begin(const Stream& stream, DType type, std::int64_t elements, const Target& target);
   Message& of(std::uintptr_t handle) { return messages_[handle]; }
   Request started(std::size_t message, Request request);

@@ -3,8 +3,8 @@
 namespace triax {
 
 int StagingMemory::take(std::size_t bytes) {
-  Piece* best = nullptr;     // the least that is large enough
-  Piece* largest = nullptr;  // of those that are free
+  Piece* best = nullptr;     // smallest free piece that is large enough
+  Piece* largest = nullptr;  // largest free piece
   for (Piece& piece : pieces_) {
     if (piece.used) continue;
     if (piece.bytes >= bytes && (best == nullptr || piece.bytes < best->bytes)) best = &piece;
@@ -13,7 +13,7 @@ int StagingMemory::take(std::size_t bytes) {
   if (best == nullptr) {
     best = largest != nullptr ? largest : &pieces_.emplace_back();
     wait_(best->busy);
-    best->memory = {};  // before there is more
+    best->memory = {};  // freed before the larger one is allocated
     if (!plan_) best->memory = Buffer::pinned(bytes);
     best->bytes = bytes;
   }

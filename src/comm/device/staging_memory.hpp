@@ -1,5 +1,5 @@
 #pragma once
-// Pinned host memory that messages of a device's memory pass through, taken once and used again.
+// Pinned host memory for staging device messages, allocated once and reused.
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -8,21 +8,21 @@
 
 namespace triax {
 
-/// A message takes the least free piece that is large enough; where none is, the largest free one
-/// grows, or a new one is made. The order of messages alone decides how much that comes to, so that
-/// a plan can find it.
+/// A message takes the smallest free piece that is large enough; otherwise the largest free piece
+/// grows, or a new one is made. The total depends only on the order of messages, so a dry run can
+/// compute it.
 class StagingMemory {
  public:
-  /// `plan`: counts what it would take, and takes nothing.
-  /// `wait`: how the caller waits for the device.
+  /// `plan`: only counts bytes and allocates nothing. `wait`: how the caller waits for the device.
   explicit StagingMemory(bool plan = false, WaitForDevice wait = wait_alone)
       : plan_(plan), wait_(std::move(wait)) {}
 
-  /// A piece of at least `bytes`; its memory may still be on its way to the device: busy().
+  /// Takes a piece of at least `bytes` bytes. Its memory may still be being copied to the device:
+  /// see busy().
   int take(std::size_t bytes);
   void release(int piece) { pieces_[static_cast<std::size_t>(piece)].used = false; }
   const Buffer& memory(int piece) const { return of(piece).memory; }
-  /// The last copy from it to the device: nothing else may write there before.
+  /// Event of the last copy from the piece to the device; nothing may write to the piece before it.
   Event& busy(int piece) { return pieces_[static_cast<std::size_t>(piece)].busy; }
   std::int64_t bytes() const;
 
