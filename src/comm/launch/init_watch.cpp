@@ -39,8 +39,8 @@ void say_waiting(const LaunchedProcess& process, double waited, const std::strin
 
 }  // namespace
 
-// Of thousands that wait two say it at first, one of which may be the one that is missing; then all
-// that are still there.
+// Of thousands of waiting processes only the first two report at first (one may be the missing
+// one), then all that are still there.
 InitWatch::InitWatch() {
   const double limit = limit_asked();
   const LaunchedProcess process = launched_process();

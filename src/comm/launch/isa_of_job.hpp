@@ -1,6 +1,6 @@
 #pragma once
-// One kind of code (kernels/isa/isa.hpp) for all ranks of a job: what ranks compute alike, each
-// for itself, must come out alike to the last bit.
+// One ISA level (kernels/isa/isa.hpp) for all ranks of a job. Values that several ranks compute for
+// themselves (updates of replicated state, norms between tensor ranks) must be equal bit for bit.
 #include <mpi.h>
 
 #include <span>
@@ -10,11 +10,11 @@
 
 namespace triax {
 
-/// Has every rank use the last kind that all ranks of `world` have. What the code is for, in words:
-/// "code for AVX2, since 2 of 8 ranks have no more". Collective, without spinning.
+/// Sets every rank to common_isa() of the ranks of `world`. Returns its description: "code for
+/// AVX2, since 2 of 8 ranks have no more". Collective; waits without spinning.
 std::string agree_on_isa(MPI_Comm world);
 
-/// The last kind that all have, of which ranks[kind] have that kind and none beyond it.
+/// Highest ISA level every rank supports. ranks[k]: number of ranks whose best level is k.
 Isa common_isa(std::span<const int, isa_kinds> ranks);
 
 }  // namespace triax

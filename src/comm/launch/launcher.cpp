@@ -16,8 +16,8 @@ namespace triax {
 namespace {
 
 struct Launcher {
-  const char* processes;  // the variable that holds how many it started
-  const char* process;    // which of them this is
+  const char* processes;  // variable with the number of processes started
+  const char* process;    // variable with the number of this process
   const char* name;
   const char* remedy;
 };
@@ -43,8 +43,7 @@ struct Found {
   LaunchedProcess process;
 };
 
-// Where the innermost launcher started one process, as is meant to be alone in a larger job, it
-// is that one.
+// The innermost launcher counts, also if it started one process on purpose within a larger job.
 Found find_launcher(const Environment& variable) {
   const auto number = [&](const char* name) {
     const std::string value = variable(name);
@@ -86,7 +85,8 @@ void check_launch(MPI_Comm world) {
   const auto found = launch_problem(size, environment_variable);
   if (!found) return;
   if (found->process != 0) {
-    // The first says it for all, also where srun --kill-on-bad-exit ends them when one has left.
+    // Only the first process prints the error. The others wait, since srun --kill-on-bad-exit ends
+    // all when one leaves.
     std::this_thread::sleep_for(std::chrono::seconds(5));
     std::_Exit(usage_failure);
   }

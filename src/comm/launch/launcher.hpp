@@ -1,6 +1,6 @@
 #pragma once
-// What the environment says of the program that started this process, before MPI does or without
-// it.
+// Information from the environment about the launcher of this process, available before and without
+// MPI.
 #include <mpi.h>
 
 #include <functional>
@@ -9,27 +9,27 @@
 
 namespace triax {
 
-/// The value of an environment variable; "" where it is not set.
+/// Value of an environment variable; "" if it is not set.
 using Environment = std::function<std::string(const char*)>;
 std::string environment_variable(const char* name);
 
-/// Which of the processes that a launcher started together this is.
+/// Number of this process among those a launcher started together.
 struct LaunchedProcess {
   int number = 0;
   int count = 1;
 };
 LaunchedProcess launched_process(const Environment& variable = environment_variable);
 
-/// A UsageError where a launcher started several processes and MPI sees one: the launcher and the
-/// MPI library do not speak the same language (`srun` without --mpi=pmi2, another MPI's mpiexec),
-/// and every process would train alone. For commands that use all ranks of a job. Of those
-/// processes the first alone says so; the others leave with the status of a UsageError.
+/// UsageError if a launcher started several processes but MPI sees one: launcher and MPI library do
+/// not fit (`srun` without --mpi=pmi2, the mpiexec of another MPI), and every process would train
+/// alone. For commands that use all ranks of a job. Only the first process reports; the others exit
+/// with the status of a UsageError.
 void check_launch(MPI_Comm world);
 
-/// What check_launch finds: the error's text, or nothing.
+/// Parts of check_launch()'s error text.
 struct LaunchProblem {
   std::string problem, why, what_to_do;
-  int process = 0;  // which of those that the launcher started this one is
+  int process = 0;  // number of this process among those launched
 };
 std::optional<LaunchProblem> launch_problem(int mpi_size, const Environment& variable);
 

@@ -27,9 +27,9 @@
 namespace triax {
 namespace {
 
-// MPI allocates scratch for every reduction that is its own. By default glibc gives it back to the
+// MPI allocates scratch memory for each of its reductions. By default glibc returns it to the
 // system each time, and the page faults of the next one cost as much as the transfer: 500 MB over 2
-// ranks all-reduced in 197 ms, and in 105 ms with memory kept (reduce-scatter 182 and 89).
+// ranks were all-reduced in 197 ms, and in 105 ms with memory kept (reduce-scatter 182 and 89 ms).
 void keep_freed_memory() {
 #ifdef __GLIBC__
   mallopt(M_MMAP_MAX, 0);
@@ -37,7 +37,7 @@ void keep_freed_memory() {
 #endif
 }
 
-// Whether `request` was complete after so many seconds at most; false too where MPI fails.
+// True if `request` completes within `seconds`; false also if MPI fails.
 bool complete_within(MPI_Request& request, double seconds) {
   const auto begin = std::chrono::steady_clock::now();
   for (Patience others(WaitPolicy::yield);; others.pause()) {
@@ -56,14 +56,13 @@ MpiSession::MpiSession(int* argc, char*** argv) : exceptions_(std::uncaught_exce
   const InitWatch watch;
   int provided = MPI_THREAD_SINGLE;
   {
-    // MPI's libraries start threads (UCX does). A signal to the process that such a thread took
-    // would end it, although the main thread has it blocked.
+    // MPI libraries start threads (UCX does). Such a thread could take a signal that the main
+    // thread blocks, and the process would end.
     const SignalsBlocked quiet;
     check_mpi(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread",
               "this process");
   }
-  // MPICH asks the handler of MPI_COMM_WORLD what to do of a failed MPI_Test, whichever group it is
-  // of.
+  // MPICH uses the error handler of MPI_COMM_WORLD for a failed MPI_Test in any communicator.
   const auto checked = [](int code, std::string_view call) {
     check_mpi(code, call, "this process");
   };
@@ -83,11 +82,11 @@ MpiSession::MpiSession(Alone alone) : exceptions_(std::uncaught_exceptions()), r
 MpiSession::~MpiSession() {
   if (exit_ == MPI_COMM_NULL) return;
   if (std::uncaught_exceptions() > exceptions_) abort(run_time_failure);
-  // Under srun --kill-on-bad-exit the first rank that leaves with status 75 ends the step: SIGTERM
-  // must not change the status of those that leave beside it.
+  // Under srun --kill-on-bad-exit the first rank that leaves with status 75 ends the step. SIGTERM
+  // must not change the status of ranks leaving at the same time.
   for (const int late : {SIGTERM, SIGUSR1, SIGUSR2, SIGHUP}) (void)::signal(late, SIG_IGN);
-  // MPI_Finalize spins for the last rank; this does not. A rank that all_arrive() saw leave with
-  // the others has met their barrier there.
+  // MPI_Finalize spins while it waits for the last rank; this barrier does not. It is skipped if
+  // all_arrive() has seen all ranks.
   MPI_Request request = MPI_REQUEST_NULL;
   if (!arrived_ && MPI_Ibarrier(exit_, &request) == MPI_SUCCESS &&
       !complete_within(request, limit_)) {
@@ -97,7 +96,8 @@ MpiSession::~MpiSession() {
     abort(run_time_failure);
   }
   MPI_Comm_free(&exit_);
-  // It has no limit, and a rank may die in it, or a network hang. The run has ended by then.
+  // MPI_Finalize has no limit, and a rank may die or a network hang in it. The run is complete by
+  // then.
   const double limit = std::min(limit_, 600.0);
   std::optional<Timer> late;
   try {
@@ -109,7 +109,7 @@ MpiSession::~MpiSession() {
       std::fflush(nullptr);
       std::_Exit(status_);
     });
-  } catch (const std::system_error&) {  // no thread can be had: without a limit, then
+  } catch (const std::system_error&) {  // no thread available: finalize without a limit
   }
   MPI_Finalize();
 }

@@ -1,5 +1,5 @@
 #pragma once
-// MPI from the start of main() to its end.
+// MPI from its initialisation to its end, as an object of main().
 #include <mpi.h>
 
 #include <limits>
@@ -15,14 +15,14 @@ namespace triax {
 ///     MpiSession session(&argc, &argv);
 ///     try { ...; return 0; } catch (const Error& e) { print(e); session.abort(3); }
 ///
-/// A return from main() waits for all ranks, so it is for errors that every rank meets; abort() is
-/// for those that one rank may meet alone. A session that ends by an exception passing through
-/// aborts the job too: the other ranks may be waiting for this one.
+/// A return from main() waits for all ranks, so it is for errors that every rank meets. abort() is
+/// for errors that one rank may meet alone. If an exception leaves the session's scope, the job is
+/// aborted too, since other ranks may be waiting for this one.
 class MpiSession {
  public:
   MpiSession(int* argc, char*** argv);
-  /// Without MPI, for what one process does, also where a launcher started several: rank 0 says
-  /// what is wrong.
+  /// Starts no MPI: for commands of a single process. If a launcher started several, rank 0 reports
+  /// errors.
   struct Alone {
     int rank = 0;
   };
@@ -34,36 +34,36 @@ class MpiSession {
   int rank() const { return rank_; }
   int size() const { return size_; }
 
-  /// After an error: true once all ranks have come here, as they do when all met it, or have ended;
-  /// false when some have not within so many seconds, and may be waiting for this rank: abort()
-  /// then.
+  /// For use after an error. True once all ranks have called it (all met the error) or have ended;
+  /// false if some have not within `patience` seconds. They may be waiting for this rank: call
+  /// abort() then.
   bool all_arrive(double patience = 2.0);
-  /// After all_arrive() was true: whether any rank says so, or one does not come to say it within
-  /// so many seconds.
+  /// Call after all_arrive() returned true. True if any rank passes true, or if one does not call
+  /// within `patience` seconds.
   bool any(bool own, double patience = 2.0);
 
-  /// How long a rank that has ended waits for the others to end; then the job ends with status 3.
-  /// Without: for ever.
+  /// Seconds a finished rank waits for the others; then the job ends with status 3. Default: no
+  /// limit.
   void end_within(double seconds) { limit_ = seconds; }
-  /// The status of a process that MPI does not let go although all ranks have ended.
+  /// Exit status of a process that hangs in MPI_Finalize although all ranks have ended.
   void ends_with(int status) { status_ = status; }
 
   /// Ends every rank of the job at once; mpiexec's exit status is `status`.
   [[noreturn]] void abort(int status) const;
 
  private:
-  MPI_Comm exit_ = MPI_COMM_NULL;  // for leaving together, apart from all other messages
+  MPI_Comm exit_ = MPI_COMM_NULL;  // separate from all other messages
   bool arrived_ = false;
-  int said_ = 0, heard_ = 0;  // of any(): MPI may still use them after it has given up
+  int said_ = 0, heard_ = 0;  // buffers of any(): MPI may use them after a timeout
   double limit_ = std::numeric_limits<double>::infinity();  // seconds
-  int exceptions_;                                          // under way when the session began
+  int exceptions_;                                          // exceptions under way at construction
   int status_ = 0;
   int rank_ = 0;
   int size_ = 1;
 };
 
-/// "MPICH Version: 4.0.2": the first line of what the MPI library calls itself. Before MPI starts,
-/// too.
+/// First line of the MPI library's own version text: "MPICH Version: 4.0.2". Callable before MPI is
+/// started.
 std::string mpi_library();
 
 }  // namespace triax

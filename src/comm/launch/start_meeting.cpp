@@ -27,9 +27,10 @@ namespace {
 
 enum Tag : int { here, arrival, verdict };
 constexpr std::size_t name_bytes = 64;
-constexpr std::size_t text_bytes = 4096;  // of a reason; longer ones are cut
+constexpr std::size_t text_bytes = 4096;  // per reason; longer ones are cut
 constexpr std::size_t verdict_bytes = text_bytes + 4 * name_bytes;
-// Where all read one file, all find the same wrong with it: that is said once, of no rank.
+// Grace period after a failure: if all ranks read one file, all find the same error in it, and it
+// is printed once without naming a rank.
 constexpr double patience_for_others = 2.0;  // seconds
 
 void checked(int code, std::string_view call) {
@@ -73,7 +74,7 @@ StartMeeting::StartMeeting(MPI_Comm world, double patience_of_failed)
   hosts_ = hosts_of(comm_.get(), size_);
 }
 
-/// Why a rank cannot go on; status 0: it can.
+/// Reason why a rank cannot continue; status 0: it can.
 struct StartMeeting::Failure {
   int status = 0;
   std::string why;
@@ -89,14 +90,14 @@ struct StartMeeting::Failure {
   }
 };
 
-/// What the ranks tell rank 0.
+/// Reports of the ranks, collected by rank 0.
 class StartMeeting::Arrivals {
  public:
   Arrivals(MPI_Comm comm, int size, const Failure& own)
       : comm_(comm), told_(static_cast<std::size_t>(size)) {
     told_.front() = own;
   }
-  /// Until all have come, or so many seconds have passed, or a little after one has failed.
+  /// Waits until all have reported, at most `seconds`, or a short time after one has failed.
   void wait(double seconds) {
     Waited waited;
     double until = seconds;
@@ -108,13 +109,13 @@ class StartMeeting::Arrivals {
       if (now >= until) return;
     }
   }
-  /// The lowest rank that failed; -1: none.
+  /// Lowest rank that failed; -1 if none.
   int first_failed() const {
     const auto failed =
         std::ranges::find_if(told_, [](const auto& told) { return told && told->status != 0; });
     return failed == told_.end() ? -1 : static_cast<int>(failed - told_.begin());
   }
-  /// Whether those that have come say the same.
+  /// True if all reports so far are equal.
   bool alike() const {
     std::vector<std::optional<Failure>> came;
     std::ranges::copy_if(told_, std::back_inserter(came), &std::optional<Failure>::has_value);
@@ -145,7 +146,7 @@ class StartMeeting::Arrivals {
   }
 
   MPI_Comm comm_;
-  std::vector<std::optional<Failure>> told_;  // by rank; nothing: it has not come
+  std::vector<std::optional<Failure>> told_;  // by rank; nullopt: no report yet
 };
 
 void StartMeeting::meet(double seconds) const {
@@ -159,8 +160,8 @@ void StartMeeting::fail(const std::string& why, int status) const {
   own.raise();
 }
 
-// Tells all that it is here, so that they leave the end of the waiting to it, and once more what
-// came of it.
+// Rank 0: first tells all that it is here, so that they leave the timeout to it, and finally sends
+// the verdict.
 void StartMeeting::gather(double seconds, const Failure& own) const {
   std::vector<PostedMessage> told;
   const auto tell_all = [&](Tag tag, const std::string& text) {
@@ -185,12 +186,12 @@ void StartMeeting::gather(double seconds, const Failure& own) const {
     end(missing, seconds);
   }
   tell_all(Tag::verdict, failure.text());
-  // Where one has failed, another may never come.
+  // After a failure, some ranks may never come to receive it.
   (void)complete_within(told, failure.status == 0 ? seconds : patience_for_others);
   if (failure.status != 0) failure.raise();
 }
 
-// Where rank 0 is not the one that is missing, it is to end the job itself: hence the grace.
+// Ranks except 0. If rank 0 is there, it ends the job itself, hence the grace period.
 void StartMeeting::report(double seconds, const Failure& own) const {
   constexpr double grace = 10.0;  // seconds
   std::array<PostedMessage, 2> first = {
@@ -203,7 +204,8 @@ void StartMeeting::report(double seconds, const Failure& own) const {
     return;
   }
   if (own.status != 0) own.raise();
-  // One of those that wait says it, and another where that is missing too.
+  // Staggered by rank, so that one of the waiting ranks reports first, and the next one if that one
+  // is missing too.
   std::this_thread::sleep_for(std::chrono::milliseconds(100) * std::min(rank_ - 1, 50));
   end({0}, seconds);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// The first meeting of a job's ranks, before there is a grid with a watchdog.
+// First meeting of a job's ranks, before a grid with a watchdog exists.
 #include <string>
 #include <vector>
 
@@ -7,22 +7,22 @@
 
 namespace triax {
 
-/// The ranks read their job each for itself, and a file system may keep one of them for ever, or
-/// show it another file. No collective of MPI says which one is missing: here each tells rank 0
-/// that it has come, or why it cannot.
+/// Each rank reads the job by itself, and a file system may block one of them for ever or show it
+/// another file. No MPI collective names a missing rank. Here each rank reports to rank 0 that it
+/// has come, or why it cannot continue.
 class StartMeeting {
  public:
-  /// Collective, before anything is read that may keep a rank: all learn where the others run.
-  /// A rank that cannot go on waits `patience_of_failed` seconds for rank 0, which may be the one
-  /// that never comes.
+  /// Collective; call it before reading anything that may block a rank. All ranks learn the others'
+  /// hosts. A failed rank waits `patience_of_failed` seconds for rank 0, which may be the one that
+  /// never comes.
   explicit StartMeeting(MPI_Comm world, double patience_of_failed = 15.0);
-  /// Each rank once, or fail(): returns when all have come. Where a rank has waited `seconds` for
-  /// another, the job ends with status 3, and it is said which ranks are missing and where they
-  /// run. Time in which this process was stopped does not count. Where another has failed, throws
-  /// on all ranks alike, soon after: a UsageError for a failure of usage_failure, else an Error.
+  /// Each rank calls meet() or fail() once. Returns when all have come. If a rank is missing after
+  /// `seconds`, the job ends with status 3 and a message that names the missing ranks and their
+  /// hosts. Time in which this process was stopped does not count. If a rank has failed, throws
+  /// soon afterwards, the same on all ranks: UsageError for status usage_failure, else Error.
   void meet(double seconds) const;
-  /// In place of meet(), where this rank cannot go on, for this reason and with this status: throws
-  /// as meet() does. Where rank 0 is not there to hear it, what this rank has met.
+  /// Reports that this rank cannot continue, and why. Throws as meet() does; if rank 0 does not
+  /// answer, throws this rank's own failure.
   [[noreturn]] void fail(const std::string& why, int status) const;
 
  private:
@@ -39,7 +39,7 @@ class StartMeeting {
   std::vector<std::string> hosts_;  // by rank
 };
 
-/// "rank 3 on node7, rank 4 on node7 and 12 more": the first few of ascending `ranks`.
+/// "rank 3 on node7, rank 4 on node7 and 12 more": the first 8 of ascending `ranks`.
 std::string ranks_on_hosts(const std::vector<int>& ranks, const std::vector<std::string>& hosts);
 
 }  // namespace triax

@@ -9,7 +9,7 @@
 namespace triax {
 
 Timer::Timer(double seconds, std::function<void()> late) {
-  constexpr double longest = 1e9;  // what a clock can add to now
+  constexpr double longest = 1e9;  // limit of what a clock can add to the present
   const std::chrono::duration<double> wait(std::min(seconds, longest));
   thread_ = start_quiet_thread([this, wait, late = std::move(late)] {
     std::unique_lock lock(mutex_);

@@ -1,5 +1,5 @@
 #pragma once
-// A limit on what has none of its own.
+// A time limit for calls that have none of their own.
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -7,7 +7,7 @@
 
 namespace triax {
 
-/// Calls `late` once, in a thread of its own, where it still lives after so many seconds.
+/// Calls `late` once, in its own thread, if the object still exists after `seconds`.
 class Timer {
  public:
   Timer(double seconds, std::function<void()> late);
