@@ -65,7 +65,7 @@ class ProcessGrid {
   WaitPolicy wait_policy() const;
   std::string place() const;  // "rank 5 (data 1, pipeline 0, tensor 1) on host"
 
-  /// What each rank is doing, for the report of a stall.
+  /// Activity of each rank, for stall reports.
   ProgressBoard& board();
   /// Collective. From here on stall reports include ranks of other nodes. `directory`: seen by all
   /// nodes, used by this run alone.

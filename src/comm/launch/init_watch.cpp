@@ -39,7 +39,7 @@ void say_waiting(const LaunchedProcess& process, double waited, const std::strin
 
 }  // namespace
 
-// Of thousands of waiting processes only the first two report at first (one may be the missing
+// With thousands of processes, only the first two report at first (one may be the missing
 // one), then all that are still there.
 InitWatch::InitWatch() {
   const double limit = limit_asked();

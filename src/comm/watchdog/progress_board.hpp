@@ -1,5 +1,5 @@
 #pragma once
-// What each rank of a node is doing, one slot per rank in memory that all of them read. Writing
+// Activity of each rank of a node, one slot per rank in memory that all of them read. Writing
 // costs a few plain stores per message. Reading needs no message, and works when other ranks are
 // stopped or dead.
 #include <mpi.h>
