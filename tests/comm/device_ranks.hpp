@@ -1,5 +1,5 @@
 #pragma once
-// What every communicator of devices' memory does, for the tests of each.
+// Behaviour common to all communicators of device memory, as a fixture for the tests of each.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -8,7 +8,7 @@
 
 namespace triax {
 
-/// `comm` is of all ranks.
+/// `comm` in each check contains all ranks.
 class DeviceRanks : public testing::Test {
  protected:
   DeviceRanks() {
@@ -69,7 +69,7 @@ class DeviceRanks : public testing::Test {
     comm.broadcast(queue_, data.tensor(), root).wait(queue_);
     EXPECT_EQ(data.seen(queue_), filled<float>(99, [&](auto i) { return number<float>(root, i); }));
   }
-  /// Between two ranks or more.
+  /// Needs two ranks or more.
   void expect_messages_by_tags(Communicator& comm) const {
     const int next = (rank_ + 1) % size_, last = (rank_ + size_ - 1) % size_;
     const Values one(queue_, numbers(50)), two(queue_, std::vector<float>(50, 7.0F));
@@ -85,7 +85,7 @@ class DeviceRanks : public testing::Test {
   }
 
   int rank_ = 0, size_ = 1;
-  Stream queue_;  // of a device, once there is known to be one
+  Stream queue_;  // device stream, set by the derived fixture if there is a device
   const std::vector<std::int64_t> lengths_ = {1, 17, 1000, 100'003};
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Memory of a device for tests of its messages.
+// Device memory for tests of device messages.
 #include <algorithm>
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace triax {
 
-/// Floats of a device, which the host sets and sees through a copy.
+/// Floats on a device; the host sets and reads them through a copy.
 class Values {
  public:
   Values(const Stream& queue, const std::vector<float>& values)

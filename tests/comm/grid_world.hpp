@@ -1,5 +1,5 @@
 #pragma once
-// What the tests of ProcessGrid share: the ranks of the test, and who is in a group of a grid.
+// Shared by the tests of ProcessGrid: the ranks of the test, and the members of a group.
 #include <cstdint>
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace triax {
 
-/// What all messages of a test are issued on.
+/// The stream of all messages of a test.
 inline const Stream stream;
 
 inline int world_size() {
@@ -22,13 +22,13 @@ inline int world_rank() {
   return rank;
 }
 
-/// The whole world on one node. MPI's own search for nodes is the slowest part of making a grid; it
-/// is left to the test that is about it.
+/// A node map with all ranks on one node. MPI's search for nodes is the slowest part of making a
+/// grid; only the test about that search uses it.
 inline std::vector<int> one_node() {
   return std::vector<int>(static_cast<std::size_t>(world_size()), 0);
 }
 
-/// The ranks of the grid in a group, in the group's order.
+/// Grid ranks of a group, in the group's order.
 inline std::vector<int> members(Communicator& group, int grid_rank) {
   std::vector<std::int32_t> all(static_cast<std::size_t>(group.size()));
   std::int32_t mine = grid_rank;

@@ -1,5 +1,5 @@
-// Ranks on devices of their own, the last of which never joins a message: a sum or, with the
-// argument "exchange", what the one before it sends there; see test_nccl_stall.cpp.
+// Ranks with a device each; the last rank never joins a message: a sum or, with the argument
+// "exchange", a send from the rank before it. See test_nccl_stall.cpp.
 #include <unistd.h>
 
 #include <cstdio>
@@ -31,7 +31,7 @@ int run(int argc, char** argv) {
   grid.data().all_reduce(queue, data).wait(queue);
   grid.drain(queue);
   grid.world().barrier(triax::Stream{}).wait(triax::Stream{});
-  // From here on: a loaded machine may take long to come here.
+  // The watchdog starts only here: a busy machine may need long to get to this point.
   constexpr double timeout = 3.0;
   const triax::Watchdog watchdog(grid.board(), timeout);
   if (session.rank() == session.size() - 1)

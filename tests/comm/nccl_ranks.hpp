@@ -1,5 +1,5 @@
 #pragma once
-// Ranks on devices of their own, which send by the tests' own NCCL (fake_nccl.hpp).
+// Fixture: each rank has its own device and sends by the fake NCCL (fake_nccl.hpp).
 #include <memory>
 #include <vector>
 

@@ -1,6 +1,5 @@
 #pragma once
-// What the tests of NodeCommunicator share: groups with everything through shared memory that can
-// go there.
+// Shared by the tests of NodeCommunicator: groups that use shared memory wherever it is possible.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -14,8 +13,8 @@
 
 namespace triax {
 
-/// Of the groups of more ranks than that, so many each stand for a node (the program is compiled
-/// so); 0: all are on one node.
+/// Ranks per simulated node, for groups with more ranks than that; a compile definition of the
+/// test. 0: all ranks are on one node.
 #ifndef TRIAX_RANKS_OF_A_NODE
 #define TRIAX_RANKS_OF_A_NODE 0
 #endif
@@ -28,7 +27,7 @@ inline std::unique_ptr<Exchange> exchange_of(MPI_Comm ranks, int run = ranks_of_
   return std::make_unique<HierarchicalExchange>(ranks, run, WaitPolicy::yield, "a test");
 }
 
-/// A group made of all ranks that give the same color.
+/// The group of all ranks with the same color.
 struct NodeGroup {
   explicit NodeGroup(MessageProgress& progress, int color = 0, ProgressBoard* board = nullptr,
                      int number = 0, MessageClock* clock = nullptr)
@@ -48,7 +47,7 @@ struct NodeGroup {
   NodeCommunicator node;
 };
 
-/// What a rank has: numbers whose sum depends on its order.
+/// Values of one rank; their sum over ranks depends on the order.
 inline std::vector<float> rough(std::int64_t n, int rank) {
   return filled<float>(n, [rank](std::int64_t i) {
     const double x = std::sin(static_cast<double>(i * 8 + rank + 1) * 12.9898);

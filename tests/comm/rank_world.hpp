@@ -1,6 +1,6 @@
 #pragma once
-// What the tests of MpiCommunicator share: a communicator of all ranks, and tensors that fill
-// themselves.
+// Shared by the tests of MpiCommunicator: a communicator of all ranks, and tensors filled by a
+// function.
 #include <mpi.h>
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace triax {
 
-/// What all messages of a test are issued on.
+/// The stream of all messages of a test.
 inline const Stream stream;
 
 inline MpiCommunicator world_communicator() {
@@ -29,7 +29,7 @@ Tensor view(std::vector<T>& values) {
   return Tensor(values.data(), {static_cast<std::int64_t>(values.size())});
 }
 
-/// n values, the i-th of them value(i).
+/// n values; value i is value(i).
 template <class T>
 std::vector<T> filled(std::int64_t n, const std::function<T(std::int64_t)>& value) {
   std::vector<T> values(static_cast<std::size_t>(n));
@@ -37,8 +37,8 @@ std::vector<T> filled(std::int64_t n, const std::function<T(std::int64_t)>& valu
   return values;
 }
 
-/// Small whole numbers that differ from rank to rank and element to element: their sums over 8
-/// ranks are exact in every type that is reduced (below 256 for u8).
+/// Small whole numbers that differ between ranks and elements. Their sums over 8 ranks are exact in
+/// every reducible type (below 256 for u8).
 template <class T>
 T number(int rank, std::int64_t i) {
   return static_cast<T>((rank + 1) * (i % 5 + 1));

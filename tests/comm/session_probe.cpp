@@ -9,7 +9,7 @@
 
 namespace {
 
-// The pattern of main(): the session outlives the catch.
+// The pattern of main(): the session outlives the catch block.
 int run(int argc, char** argv) {
   const std::string_view way = argc > 1 ? argv[1] : "";
   triax::MpiSession session(&argc, &argv);
@@ -24,7 +24,7 @@ int run(int argc, char** argv) {
       throw triax::Error(way.data());
     grid.data()
         .barrier(triax::Stream{})
-        .wait(triax::Stream{});  // where the others wait for the last
+        .wait(triax::Stream{});  // the others wait here for the last
     if (way.ends_with("at-the-end") && last) throw triax::Error(way.data());
     return 0;
   } catch (const triax::UsageError&) {

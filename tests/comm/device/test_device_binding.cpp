@@ -32,7 +32,7 @@ TEST(DeviceBinding, ARankWithoutTheGpuThatOthersHaveIsNamed) {
   EXPECT_THAT(mistake({}, {1, 0, 1}), HasSubstr("rank 1 finds no GPU, and other ranks do"));
 }
 
-// Ranks that find the same GPUs in one order, 0, 1, ...; near[rank][GPU].
+// Choice for ranks that find the same GPUs in the same order; near[rank][GPU].
 std::vector<int> chosen(const std::vector<std::vector<int>>& near) {
   std::vector<std::vector<FoundDevice>> found;
   for (const auto& of_rank : near) {
@@ -43,7 +43,7 @@ std::vector<int> chosen(const std::vector<std::vector<int>>& near) {
   return choose_devices(found);
 }
 
-// Two packages with two GPUs each; ranks bound to packages in another order than the GPUs come.
+// Two packages with two GPUs each; the ranks' packages are in another order than the GPUs.
 TEST(DeviceBinding, RanksHaveTheGpusNearThem) {
   const std::vector<int> first = {1000, 1000, 0, 0}, second = {0, 0, 1000, 1000};
   EXPECT_EQ(chosen({first, first, second, second}), (std::vector<int>{0, 1, 2, 3}));
@@ -59,7 +59,7 @@ TEST(DeviceBinding, RanksThatAreNearToNoneTakeTurns) {
   EXPECT_EQ(chosen({{0}, {0}}), (std::vector<int>{0, 0}));
 }
 
-// As many on each, though all are near the same one.
+// Equal numbers of ranks per GPU, though all are near the same one.
 TEST(DeviceBinding, GpusAreSharedEqually) {
   const std::vector<int> first = {1000, 0}, second = {0, 1000}, anywhere = {500, 500};
   EXPECT_EQ(chosen({first, first, first, first}), (std::vector<int>{0, 1, 0, 1}));
@@ -68,7 +68,7 @@ TEST(DeviceBinding, GpusAreSharedEqually) {
             (std::vector<int>{1, 1, 0, 0, 1, 0}));
 }
 
-// As srun --gpu-bind=closest and CUDA_VISIBLE_DEVICES leave them: numbers mean other GPUs.
+// After srun --gpu-bind=closest and CUDA_VISIBLE_DEVICES, equal numbers mean different GPUs.
 TEST(DeviceBinding, RanksThatFindOtherGpusHaveOneEach) {
   using Found = std::vector<FoundDevice>;
   const Found first = {{.part = 70}, {.part = 71}}, second = {{.part = 72}, {.part = 73}};
@@ -82,13 +82,13 @@ TEST(DeviceBinding, RanksThatFindOtherGpusHaveOneEach) {
   EXPECT_EQ(choose_devices({first, {{.part = 70}}}), (std::vector<int>{1, 0})) << "makes room";
 }
 
-// Two nodes with ranks 0 to 2 and 3 to 5: the same places on both are other GPUs.
+// Two nodes with ranks 0 to 2 and 3 to 5: equal addresses on them are different GPUs.
 TEST(DeviceBinding, GpusAreKnownByNodeAndPlace) {
   const std::vector<int> nodes = {0, 0, 0, 3, 3, 3};
   EXPECT_EQ(distinct_devices({7, 8, 7, 7, 8, 9}, nodes), 5);
   EXPECT_EQ(ranks_with_device(2, {7, 8, 7, 7, 8, 9}, nodes), (std::vector<int>{0, 2}));
   EXPECT_EQ(ranks_with_device(5, {7, 8, 7, 7, 8, 9}, nodes), (std::vector<int>{5}));
-  // PCI domains of virtual machines have 32 bits: addresses that differ above those.
+  // PCI domains of virtual machines have 32 bits; these addresses differ above that.
   constexpr std::int64_t place = 7, domain = std::int64_t{1} << 40;
   EXPECT_EQ(distinct_devices({place, place + domain}, {0, 0}), 2);
   EXPECT_EQ(ranks_with_device(0, {place, place + domain}, {0, 0}), (std::vector<int>{0}));

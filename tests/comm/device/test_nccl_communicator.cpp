@@ -1,4 +1,4 @@
-// Messages of devices' memory by NCCL, of which the test has its own (fake_nccl.hpp).
+// Messages of device memory by the fake NCCL of the tests (fake_nccl.hpp).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -72,8 +72,8 @@ TEST_F(Nccl, BroadcastGivesAllTheRootsData) {
   expect_broadcast(comm_);
 }
 
-// The devices work late: a message that did not wait for what its stream holds would send zeros,
-// and a stream that did not wait for the message would go on with what was there.
+// The devices work late: a message that does not wait for its stream would send zeros, and a stream
+// that does not wait for the message would read old values.
 TEST_F(Nccl, StreamsOrderWhatIsUnderWay) {
   const Stream other(MemorySpace::device);
   const std::vector<float> mine = numbers(1000);
@@ -86,8 +86,8 @@ TEST_F(Nccl, StreamsOrderWhatIsUnderWay) {
   EXPECT_EQ(result.seen(other), sums(1000));
 }
 
-// One rank waits for its messages in order, the others do not wait at all: their devices go on by
-// themselves while they wait for a message of the host.
+// One rank waits for its messages in order, the others wait for none of them: their devices finish
+// by themselves during a wait for a host message.
 TEST_F(Nccl, DevicesGoOnByThemselves) {
   const Values first(queue_, numbers(100)), second(queue_, numbers(200));
   Request one = comm_.all_reduce(queue_, first.tensor(), ReduceOp::sum);
@@ -158,7 +158,7 @@ TEST_F(Nccl, CountsWhatItSends) {
   EXPECT_EQ(comm_.traffic().messages, expected.messages);
 }
 
-// Where ranks differ, all refuse alike. A grid that went on would be told by NCCL to hang.
+// If versions differ, all ranks refuse alike. A grid that accepted them could deadlock in NCCL.
 TEST_F(Nccl, VersionsThatCanHangAreRefused) {
   test::set_nccl_version(rank_ == size_ - 1 ? 22506 : 0);
   const std::string error = error_of([this] { grid_of({.data = size_}); });
@@ -176,7 +176,7 @@ TEST_F(Nccl, AVariableThatLetsItHangIsNamed) {
   ::setenv(name, "1", 1);
 }
 
-// Each takes memory of the GPU.
+// Each NCCL communicator takes GPU memory.
 TEST_F(Nccl, GroupsOfSeveralRanksHaveACommunicator) {
   EXPECT_EQ(test::nccl_communicators(), 2) << "all ranks, and the data axis";
   grid_.reset();
@@ -196,8 +196,8 @@ TEST_F(Nccl, CommunicatorsAreDestroyedWithTheGrid) {
   EXPECT_EQ(test::nccl_communicators(), 0);
 }
 
-// As where a rank waits for its device in a step: the error comes out of the wait, of whichever
-// communicator it is, and ends what is under way, so that memory can be freed and the grid ends.
+// A wait for the device throws the error, whichever communicator it came from, and ends all
+// messages under way, so that memory can be freed and the grid destroyed.
 TEST_F(Nccl, AnAsynchronousErrorEndsTheWaitAndNamesTheGroup) {
   const Values data(queue_, numbers(1000));
   comm_.barrier(stream).wait(stream);
@@ -208,11 +208,11 @@ TEST_F(Nccl, AnAsynchronousErrorEndsTheWaitAndNamesTheGroup) {
   EXPECT_THAT(error, HasSubstr("remote process exited"));
   EXPECT_EQ(test::nccl_communicators(), 0) << "all are aborted";
   grid_->drain(queue_);
-  // Whoever took it for the failure of a file is not to go on with communicators that are gone.
+  // A caller that mistook it for a file error must not use communicators that are gone.
   EXPECT_THROW(comm_.all_reduce(queue_, data.tensor(), ReduceOp::sum), DeviceMessagesFailed);
 }
 
-// As where the last sums of a step fail, behind which the norm of all ranks waits on the device.
+// The norm of a step waits on the device behind the last sums; here these fail.
 TEST_F(Nccl, AMessageBehindOneThatFailedIsAbortedToo) {
   const Values data(queue_, numbers(1000)), norm(queue_, {1.0F});
   comm_.barrier(stream).wait(stream);
@@ -223,10 +223,10 @@ TEST_F(Nccl, AMessageBehindOneThatFailedIsAbortedToo) {
   EXPECT_EQ(test::nccl_communicators(), 0);
 }
 
-// A rank whose next message is MPI's would wait for ever for one that NCCL has failed.
+// A rank whose next message is MPI's would otherwise wait for ever after an NCCL failure.
 TEST_F(Nccl, WaitsForMpiHearOfItToo) {
   test::break_nccl_links();
-  if (rank_ == 0) {  // comes after the others have given up
+  if (rank_ == 0) {  // receives after the others have given up
     for (int r = 1; r < size_; ++r)
       MPI_Recv(nullptr, 0, MPI_BYTE, r, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   }
@@ -239,7 +239,7 @@ TEST_F(Nccl, WaitsForMpiHearOfItToo) {
   if (rank_ != 0) MPI_Send(nullptr, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
 }
 
-// NCCL would hang, the fake says so.
+// NCCL would hang; the fake reports the mismatch.
 TEST_F(Nccl, CallsThatDoNotMatchAreAnError) {
   const Values data(queue_, numbers(1000));
   comm_.all_reduce(queue_, data.tensor().slice(0, 0, rank_ == 0 ? 1000 : 999), ReduceOp::sum)

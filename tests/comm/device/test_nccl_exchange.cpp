@@ -1,4 +1,4 @@
-// Sends and receives of devices' memory by NCCL, of which the test has its own (fake_nccl.hpp).
+// Sends and receives of device memory by the fake NCCL of the tests (fake_nccl.hpp).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,8 +18,8 @@ using testing::HasSubstr;
 
 class NcclExchange : public Nccl {};
 
-// Two to the next rank and two from the last one: in order, whatever their tags, and none waits for
-// another of its exchange.
+// Two messages to the next rank and two from the previous one match by order, whatever their tags,
+// and none waits for another of its exchange.
 TEST_F(NcclExchange, HasMessagesThatMeetByTheirOrder) {
   const int next = (rank_ + 1) % size_, last = (rank_ + size_ - 1) % size_;
   const Values one(queue_, numbers(50)), two(queue_, std::vector<float>(7, 7.0F));
@@ -40,7 +40,7 @@ TEST_F(NcclExchange, HasMessagesThatMeetByTheirOrder) {
   EXPECT_EQ(grid_->staging_bytes(), 0) << "nothing goes through host memory";
 }
 
-// What the stream holds is sent, and what it does next reads what has come.
+// Work on the stream before the exchange is sent; work after it reads the received data.
 TEST_F(NcclExchange, IsOrderedByStreams) {
   const int next = (rank_ + 1) % size_, last = (rank_ + size_ - 1) % size_;
   const Stream other(MemorySpace::device);
@@ -58,7 +58,7 @@ TEST_F(NcclExchange, IsOrderedByStreams) {
             filled<float>(1000, [&](auto n) { return number<float>(last, n); }));
 }
 
-// A rank with nothing to exchange, and one whose exchange is a message alone.
+// One rank has nothing to exchange; another has an exchange of one message.
 TEST_F(NcclExchange, MayHaveOneMessageOrNone) {
   const Values data(queue_, {static_cast<float>(rank_)});
   comm_.begin_exchange();
@@ -85,7 +85,7 @@ TEST_F(NcclExchange, HasMessagesToOthersAlone) {
   comm_.end_exchange(queue_);
 }
 
-// Whether the device has come to its end after a while in which it would have.
+// True if the message does not complete within 300 ms, which is ample for one that does not hang.
 bool hangs(Request& request) {
   Patience patience(WaitPolicy::yield);
   for (const auto begun = std::chrono::steady_clock::now();
@@ -94,7 +94,7 @@ bool hangs(Request& request) {
   return true;
 }
 
-// The fake NCCL is as strict as can be: what may hang by NCCL does there.
+// The fake NCCL is as strict as possible: messages that may hang in NCCL do hang in it.
 class NcclHangs : public Nccl {
  protected:
   void SetUp() override {

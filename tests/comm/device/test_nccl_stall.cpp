@@ -1,5 +1,4 @@
-// A rank that does not come to a message of NCCL: the others, who wait for their devices, say
-// which.
+// One rank never joins an NCCL message; the others, which wait for their devices, report it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -14,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// What the ranks of the probe say, and its status.
+// Output of the probe's ranks, and its exit status.
 std::pair<std::string, int> probe(const char* argument) {
   const std::string command =
       std::string("TRIAX_TEST_DEVICES=own timeout 60 " MPIEXEC " 3 " NCCL_PROBE " ") + argument +

@@ -1,4 +1,4 @@
-// Messages of a device's memory through the host's, on the emulated device or on GPUs.
+// Device messages staged through host memory, on the emulated device or on GPUs.
 #include "src/comm/device/staged_communicator.hpp"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ TEST_F(Staged, MessagesToNeighboursArriveByTheirTags) {
   expect_messages_by_tags(comm_);
 }
 
-// What is begun on one stream may be waited for by another.
+// A message started on one stream may be waited for on another.
 TEST_F(Staged, StreamsOrderWhatIsUnderWay) {
   if (size_ == 1) return;
   const Stream other(MemorySpace::device);

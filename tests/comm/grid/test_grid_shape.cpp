@@ -110,7 +110,7 @@ TEST(GridShape, RunsWithinNodes) {
   EXPECT_EQ(run_within_node(shape, Axis::tensor, by_node(2)), 2);
 }
 
-// Each alone could have another: nodes of five and three ranks.
+// Nodes of five and three ranks: one of the two data groups alone would allow ranges of two ranks.
 TEST(GridShape, RunsWithinNodesAreThoseOfAllGroupsOfAnAxis) {
   const GridShape shape{.data = 4, .tensor = 2, .tensor_across_nodes = true};
   EXPECT_EQ(run_within_node(shape, Axis::data, {0, 0, 0, 0, 0, 1, 1, 1}), 1);

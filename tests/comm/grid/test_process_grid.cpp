@@ -63,7 +63,7 @@ TEST(ProcessGrid, HasAnyShapeThatFits) {
   if (size % 4 == 0) expect_axes({.data = size / 4, .pipeline = 2, .tensor = 2});
 }
 
-// What Cartesian MPI says of a rank is what GridShape says without MPI.
+// Coordinates of MPI's Cartesian topology equal those GridShape computes without MPI.
 TEST(ProcessGrid, AgreesWithMpiOnCoordinates) {
   GridShape shape{.data = world_size()};
   if (world_size() % 2 == 0) shape = {.data = world_size() / 2, .tensor = 2};

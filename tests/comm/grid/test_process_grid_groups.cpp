@@ -1,4 +1,4 @@
-// The groups of a ProcessGrid: who is in them, and which of them share memory.
+// Groups of a ProcessGrid: their members, and which of them share memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -55,7 +55,7 @@ TEST(ProcessGrid, GroupsAcrossRunsMeetEveryRunOnce) {
   }
 }
 
-// Nodes of two neighbouring ranks: runs along the fastest axis lie within them, others do not.
+// Nodes of two consecutive ranks: ranges along the fastest axis lie within nodes, others do not.
 TEST(ProcessGrid, FindsTheRunsWithinNodes) {
   const int size = world_size();
   std::vector<int> pairs;
@@ -153,7 +153,7 @@ TEST(ProcessGrid, MessagesAreChosenOnceGroupsAreMade) {
   EXPECT_EQ(grid.traffic(Axis::data), before + ring::all_reduce(size, 400'000));
 }
 
-// Two nodes, of the first and the second half of the ranks.
+// Two nodes: the first and the second half of the ranks.
 TEST(ProcessGrid, GroupsAcrossNodesShareMemoryInEach) {
   const int size = world_size();
   if (size % 4 != 0) GTEST_SKIP() << "needs two nodes of two ranks or more";
@@ -181,11 +181,11 @@ TEST(ProcessGrid, RanksOfOtherNodesShareNothing) {
   expect_sum(grid);
 }
 
-// Where memory that ranks share lies follows from the core that it is made on.
+// Shared memory must be made after the ranks are bound: it lies near the core that makes it.
 TEST(ProcessGrid, RanksSettleBeforeTheyShareMemory) {
   const int size = world_size();
   if (size == 1) GTEST_SKIP() << "nothing is shared";
-  const auto shared = [] {  // pieces of it
+  const auto shared = [] {  // number of shared mappings of this process
     std::ifstream maps("/proc/self/maps");
     int found = 0;
     for (std::string line; std::getline(maps, line);) found += line.find("memfd:") != line.npos;
@@ -206,7 +206,7 @@ TEST(ProcessGrid, RanksSettleBeforeTheyShareMemory) {
   EXPECT_GT(shared(), then);
 }
 
-// As in a container that lets processes share no memory: all is as before, by MPI.
+// A container may forbid processes to share memory: MPI then carries all messages.
 TEST(ProcessGrid, WithoutSharedMemoryMpiHasAllMessages) {
   const int last = world_size() - 1;
   if (last == 0) GTEST_SKIP() << "nothing is shared";
@@ -224,8 +224,8 @@ TEST(ProcessGrid, WithoutSharedMemoryMpiHasAllMessages) {
     body();
 }
 
-// What tensor ranks hold alike each sums in a data group of its own. Here those groups lie
-// differently on the nodes, and must not sum differently.
+// Values replicated over tensor ranks are summed by each of them in its own data group. Here those
+// groups lie differently on the nodes, and must still sum in one order.
 TEST(ProcessGrid, AllGroupsOfAnAxisSumInOneOrder) {
   const int size = world_size();
   if (size != 8) GTEST_SKIP() << "needs nodes of five and three ranks";
@@ -245,7 +245,7 @@ TEST(ProcessGrid, AllGroupsOfAnAxisSumInOneOrder) {
   EXPECT_EQ(grid.shared_messages().size(), 0U);
 }
 
-// One rank cannot: then none does, in whatever groups.
+// If one rank cannot share memory, no group does.
 TEST(ProcessGrid, SharedMemoryIsForAllGroupsOrNone) {
   const int size = world_size();
   if (size % 4 != 0) GTEST_SKIP() << "needs two groups of an axis";
@@ -263,8 +263,8 @@ TEST(ProcessGrid, SharedMemoryIsForAllGroupsOrNone) {
     body();
 }
 
-// Groups that are made later follow what was agreed; one that cannot is no reason to sum in another
-// order than its like.
+// Groups made later follow the agreement. One that cannot share memory is an error, since it would
+// sum in another order than its like.
 TEST(ProcessGrid, LaterGroupsShareMemoryOrFail) {
   const int size = world_size();
   if (size % 4 != 0) GTEST_SKIP() << "needs groups within an axis";

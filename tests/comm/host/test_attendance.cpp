@@ -1,4 +1,4 @@
-// A rank tells the ranks of its node that it waits, or asks, so that they wait a moment for it.
+// A rank shows the ranks of its node that it waits or tests, so that they wait a moment for it.
 #include <gtest/gtest.h>
 #include <mpi.h>
 

@@ -14,10 +14,10 @@ class Collectives : public testing::Test {
   MpiCommunicator comm_ = world_communicator();
   int rank_ = comm_.rank();
   int size_ = comm_.size();
-  // Elements of one part: none, one, odd, and enough for MPI's long-message algorithms.
+  // Elements per shard: none, one, odd, and enough for MPI's long-message algorithms.
   const std::vector<std::int64_t> sizes_ = {0, 1, 17, 1000, 100'003};
 
-  // `parts` parts of n elements; the element i of this rank is number(rank, i).
+  // n elements; element i of this rank is number(rank, i).
   std::vector<T> numbers(std::int64_t n) const {
     return filled<T>(n, [this](std::int64_t i) { return number<T>(rank_, i); });
   }

@@ -1,4 +1,4 @@
-// Sums by messages from each rank to each other, as MpiCommunicator has them.
+// Sums by messages between all pairs of ranks, as MpiCommunicator uses them.
 #include "src/comm/host/direct_exchange.hpp"
 
 #include <gmock/gmock.h>
@@ -16,13 +16,13 @@
 
 namespace {
 
-std::string failing;         // the call that fails now
+std::string failing;         // name of the call that fails now
 long sent = 0, sends = 0;    // bytes and calls of MPI_Isend
 long reductions_of_mpi = 0;  // calls
 
 }  // namespace
 
-// In the place of the library's, which have a second name each.
+// Replacements of the library's functions, which remain available as PMPI_*.
 int MPI_Isend(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
               MPI_Request* request) {
   if (failing == "MPI_Isend") return MPI_ERR_INTERN;
@@ -59,7 +59,7 @@ class Direct : public testing::Test {
   MpiCommunicator comm_ = world_communicator();
   int rank_ = comm_.rank(), size_ = comm_.size();
 
-  // Of all ranks, in their order and in float32.
+  // Sum over all ranks in rank order, in float32.
   std::vector<float> sum_in_order(std::int64_t n) const {
     std::vector<float> sum = rough(n, 0);
     for (int r = 1; r < size_; ++r) {
@@ -74,7 +74,7 @@ class Direct : public testing::Test {
   }
 };
 
-// Parts of one element, of less than a piece, of a piece and a tail, and of many pieces.
+// Shards of one element, less than a piece, a piece and a tail, and many pieces.
 TEST_F(Direct, PartsAreSummedInTheOrderOfTheRanksBitForBit) {
   for (const std::int64_t part : {1, 1001, 70'001, 700'001}) {
     const std::vector<float> expected = sum_in_order(part * size_);
@@ -89,7 +89,7 @@ TEST_F(Direct, PartsAreSummedInTheOrderOfTheRanksBitForBit) {
   }
 }
 
-// Lengths that no number of ranks divides, and so short that some ranks have no part.
+// Lengths that no number of ranks divides, some so short that not all ranks have a shard.
 TEST_F(Direct, WholesAreSummedInTheOrderOfTheRanksBitForBit) {
   for (const std::int64_t n : {4096, 5003, 70'001, 1'000'003}) {
     const std::vector<float> expected = sum_in_order(n);
@@ -99,8 +99,8 @@ TEST_F(Direct, WholesAreSummedInTheOrderOfTheRanksBitForBit) {
   }
 }
 
-// The elements of one rank, in turns, are so large that those of the others are lost beside them,
-// each by itself: together they are not.
+// One rank's elements, in turn, are so large that each other rank's alone is lost beside them, but
+// their sum is not.
 template <class T>
 class Rounding : public Direct {};
 using Halves = testing::Types<Bf16, F16>;
@@ -110,7 +110,7 @@ TYPED_TEST(Rounding, IsDoneOnceAtTheEnd) {
   using T = TypeParam;
   const int size = this->size_, rank = this->rank_;
   const auto value = [size](std::int64_t i, int r) {
-    constexpr float eighth = std::is_same_v<T, Bf16> ? 2.0F : 0.25F;  // of what parts numbers there
+    constexpr float eighth = std::is_same_v<T, Bf16> ? 2.0F : 0.25F;  // of the spacing of T at 2048
     return T(i % size == r ? 2048.0F : eighth * static_cast<float>((i / 3 + r) % 5 + 1));
   };
   for (const std::int64_t n : {1, 7, 1000, 300'000}) {
@@ -142,7 +142,7 @@ TEST_F(Direct, SendsEachPartOnceInItsOwnType) {
   EXPECT_EQ(reductions_of_mpi, 0);
 }
 
-// Nobody knows when rank 0 will come: what is sent to it before waits in its memory, or in MPI's.
+// Messages sent to rank 0 before it joins wait in its memory or in MPI's, so there must be few.
 TEST_F(Direct, LittleIsSentToARankThatIsLate) {
   constexpr std::int64_t n = 3'000'000;
   std::vector<float> data(n, 1.0F);
@@ -156,7 +156,7 @@ TEST_F(Direct, LittleIsSentToARankThatIsLate) {
     sends = 0;
     Request sum = comm_.all_reduce(stream, view(data), ReduceOp::sum);
     for (int i = 0; i < 1000; ++i) EXPECT_FALSE(sum.test());
-    // Steps before the one that waits for rank 0 come to their end.
+    // Steps before the one that waits for rank 0 complete.
     EXPECT_LE(sends, direct::window + size_ - 2);
     comm_.send(stream, message, 0, 0).wait(stream);
     sum.wait(stream);
@@ -164,7 +164,7 @@ TEST_F(Direct, LittleIsSentToARankThatIsLate) {
   EXPECT_EQ(data, std::vector<float>(n, static_cast<float>(size_)));
 }
 
-// Sums, gathers and messages of all tags between two ranks at once, in an order of each rank's own.
+// Sums, gathers and messages of all tags between two ranks together, in a different order per rank.
 TEST_F(Direct, MixesWithOtherMessages) {
   const int next = (rank_ + 1) % size_, previous = (rank_ + size_ - 1) % size_;
   for (int round = 0; round < 10; ++round) {
@@ -190,7 +190,7 @@ TEST_F(Direct, MixesWithOtherMessages) {
   }
 }
 
-// Two groups of the same ranks: each rank waits first in another one.
+// Two groups of the same ranks; each rank waits first in another group.
 TEST_F(Direct, AWaitInOneGroupMovesTheOthersOn) {
   MessageProgress progress;
   MpiCommunicator one(NodeGroup::split(0), WaitPolicy::yield, "one", {.progress = &progress});
@@ -263,7 +263,7 @@ TEST_F(Direct, ADifferentLengthOnAnotherRankIsAnError) {
                                 "group, and expected 800"));
 }
 
-// Open MPI counts all parts of its reduce-scatter together in an int, and says nothing.
+// Open MPI counts all shards of its reduce-scatter together in an int, without an error.
 TEST_F(Direct, SumsOfMpiThatAnIntCannotCountAreRefused) {
 #if MPI_VERSION < 4
   const auto n = (std::numeric_limits<std::int32_t>::max() / size_) + 1L;  // never read

@@ -46,7 +46,7 @@ TEST_F(Hierarchy, WhatDoesNotDivideGoesByMpi) {
   EXPECT_EQ(data, std::vector<float>(data.size(), static_cast<float>(size)));
 }
 
-// Nodes of half the ranks.
+// Two nodes with half the ranks each.
 TEST_F(Hierarchy, NodesMayBeLarger) {
   NodeCommunicator halves(group.mpi, exchange_of(group.mpi.mpi(), size / 2), WaitPolicy::yield,
                           {.progress = &progress});
@@ -64,7 +64,7 @@ TEST_F(Hierarchy, NodesMayBeLarger) {
     ASSERT_EQ(parts[i], static_cast<float>(i / part.size())) << i;
 }
 
-// Where the ranks of one node share nothing, those of the others do not either, and know where.
+// If the ranks of one node cannot share memory, no rank uses the exchange, and all name that node.
 TEST_F(Hierarchy, IsNotUsableWhereOneNodeSharesNothing) {
   const auto body = [&] {
     const HierarchicalExchange exchange(

@@ -15,7 +15,7 @@ class World : public testing::Test {
   int rank_ = comm_.rank();
   int size_ = comm_.size();
 
-  // Numbers whose sum depends on its order: different magnitudes and signs on every rank.
+  // Values of different magnitude and sign on each rank; their sum depends on the order.
   std::vector<float> rough(std::int64_t n) const {
     return filled<float>(n, [this](std::int64_t i) {
       const double x = std::sin(static_cast<double>(i * 8 + rank_ + 1) * 12.9898);
@@ -66,7 +66,7 @@ TEST_F(World, ManyRequestsCompleteInAnyOrder) {
         filled<float>(k * 1000 + 1, [&](auto i) { return number<float>(rank_, i + k); }));
     requests.push_back(comm_.all_reduce(stream, view(data.back()), ReduceOp::sum));
   }
-  // Each rank waits in an order of its own.
+  // Each rank waits in a different order.
   for (int k = 0; k < count; ++k) {
     const auto which = static_cast<std::size_t>((k * 5 + rank_) % count);
     requests[which].wait(stream);
@@ -92,7 +92,7 @@ TEST_F(World, TestDrivesARequestToItsEnd) {
   for (int i = 0; i < 1000; ++i) ASSERT_EQ(part.as<float>()[i], static_cast<float>(size_));
 }
 
-// Rank 0 joins only when every other rank has said that the barrier still holds it.
+// Rank 0 joins only after every other rank has reported that the barrier still holds it.
 TEST_F(World, BarrierHoldsUntilAllHaveCome) {
   std::int32_t token = 0;
   const Tensor message(&token, {1});
@@ -109,7 +109,7 @@ TEST_F(World, BarrierHoldsUntilAllHaveCome) {
   EXPECT_EQ(comm_.traffic().messages, 1U);  // the send; a barrier is none
 }
 
-// bf16 and f16: sums of small whole numbers are exact, and a sum is rounded to nearest even.
+// Sums of small whole numbers are exact in bf16 and f16, and a sum is rounded to nearest even.
 TEST_F(World, SixteenBitFloatsAreSummed) {
   const auto sums_are_exact = [&](auto type) {
     using T = decltype(type);

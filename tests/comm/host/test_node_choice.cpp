@@ -39,7 +39,7 @@ struct World {
   NodeCommunicator node{mpi, exchange_of(mpi.mpi()), WaitPolicy::yield, {.progress = &progress}};
 };
 
-// What is lent for it: a little more than the largest size that is tried.
+// Trial memory: a little more than the largest size that is tried.
 struct Lent {
   Buffer buffer{(std::size_t{16} << 20) + 4096};
   std::span<std::byte> memory{static_cast<std::byte*>(buffer.data()), buffer.bytes()};
@@ -60,8 +60,8 @@ TEST(NodeChoice, IsTheSameOnAllRanks) {
   EXPECT_EQ(values, least);
 }
 
-// Smaller sums are MPI's, in an order of its own: there must be no choice. Times are taken of as
-// many bytes and more, also where ranks do not divide them.
+// Smaller sums are MPI's, in its own order, so nothing may be chosen there. Trial sizes are rounded
+// up if ranks do not divide them.
 TEST(NodeChoice, IsOfSumsThatBothWaysMakeInOneOrder) {
   World world;
   const Lent lent;
@@ -72,7 +72,7 @@ TEST(NodeChoice, IsOfSumsThatBothWaysMakeInOneOrder) {
   EXPECT_TRUE(sums == NodeSizes::none || sums.from >= least) << sums.from;
 }
 
-// No plan of a run's memory has what the measured sums needed, and some of them no step makes.
+// No memory plan counts what the measured sums held, and no step makes some of them.
 TEST(NodeChoice, LeavesNoMemoryTaken) {
   World world;
   const Lent lent;
@@ -99,8 +99,8 @@ TEST(NodeChoice, TriesNothingLargerThanAnyRanksMemory) {
 
 const NodeSizes fixed{.sums = {12345, 99999}, .gathers = {54321, 77777}};
 
-// Groups across nodes add up each node's ranks first, messages all in one order: what decides
-// between the two must not be a measurement.
+// Groups across nodes sum each node's ranks first, messages all ranks in one order: a measurement
+// must not decide between the two.
 TEST(NodeChoice, IsNotMeasuredWhereItWouldChangeSums) {
   MessageProgress progress;
   MpiCommunicator mpi = world_communicator();
@@ -131,7 +131,7 @@ TEST(NodeChoice, IsNotMeasuredWhereRanksOfOneNodeShareCores) {
   EXPECT_EQ(world.node.sizes(), fixed);
 }
 
-// Bits of all kinds: small and large numbers, infinities and what is no number.
+// Bit patterns of all sorts: small and large numbers, infinities and NaNs.
 template <class T>
 std::vector<T> all_kinds(std::int64_t count, int rank) {
   std::vector<T> values(static_cast<std::size_t>(count));
@@ -148,8 +148,8 @@ std::vector<T> all_kinds(std::int64_t count, int rank) {
   return values;
 }
 
-// The two ways give the same bits where the choice between them is measured: sums of one round and
-// of many, in place and apart.
+// Both ways give the same bits wherever they are measured: sums of one round and of many, in place
+// and apart.
 template <class T>
 void expect_same_both_ways(World& world, std::int64_t count) {
   const auto same = [](const std::vector<T>& a, const std::vector<T>& b) {

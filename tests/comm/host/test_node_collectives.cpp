@@ -1,4 +1,4 @@
-// Of one node, and (test_hierarchical_exchange) of several.
+// Collectives of one node and (in test_hierarchical_exchange) of several nodes.
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace triax {
 namespace {
 
-// Parts without an element, of one, of a piece and a tail, and of many rounds.
+// Elements per shard: none, one, a piece and a tail, and many rounds.
 const std::vector<std::int64_t> sizes = {0, 1, 17, 1000, 100'003, 700'001};
 
 template <class T>
@@ -31,7 +31,7 @@ class NodeCollectives : public testing::Test, public NodeWorld {
   }
 };
 
-// Types that are summed here, and those that are handed on.
+// Types summed in shared memory, and types passed on to MPI.
 using Types = testing::Types<float, Bf16, F16, double, std::int32_t, std::int64_t, std::uint8_t>;
 TYPED_TEST_SUITE(NodeCollectives, Types);
 
@@ -109,8 +109,8 @@ TYPED_TEST(NodeCollectives, AllGatherOfARunTouchesNothingElse) {
 
 class NodeRequests : public testing::Test, public NodeWorld {};
 
-// All ranks take part in the same collectives in the same order; each waits for them or tests them
-// in an order of its own, and does other things between.
+// All ranks start the same collectives in the same order; each waits for or tests them in its own
+// order, with other work in between.
 TEST_F(NodeRequests, ManyAreUnderWayAndEndInAnyOrder) {
   constexpr int rounds = 5;
   for (int round = 0; round < rounds; ++round) {
@@ -162,7 +162,7 @@ TEST_F(NodeRequests, ManyAreUnderWayAndEndInAnyOrder) {
   }
 }
 
-// More than the exchange keeps of those that are over, never all of them over at once.
+// More operations than the exchange keeps after their end, with one always under way.
 TEST_F(NodeRequests, OneIsAlwaysUnderWay) {
   constexpr int count = 300;
   std::array<std::vector<float>, 2> data;
@@ -179,7 +179,7 @@ TEST_F(NodeRequests, OneIsAlwaysUnderWay) {
   for (Request& request : requests) request.wait(stream);
 }
 
-// Rank 0 joins late: the others' starts and tests come back, and nothing is over before.
+// Rank 0 joins late: starts and tests return on the others, and nothing completes before it joins.
 TEST_F(NodeRequests, NothingWaitsButWait) {
   std::vector<float> data(300'000, 1.0F), part(data.size() / 4), parts(part.size() * size_t(size));
   std::int32_t token = 0;
@@ -208,7 +208,7 @@ TEST_F(NodeRequests, NothingWaitsButWait) {
   EXPECT_EQ(data, std::vector<float>(data.size(), static_cast<float>(size)));
 }
 
-// Each rank waits first for a message of another group than the one that others wait for it in.
+// Each rank waits first in another group than the one in which others wait for it.
 TEST_F(NodeRequests, AWaitInOneGroupMovesTheOthersOn) {
   if (size < 4 || size % 2 != 0) GTEST_SKIP() << "needs rows and columns";
   NodeGroup row(progress, rank / 2), column(progress, rank % 2);
@@ -229,7 +229,8 @@ TEST_F(NodeRequests, AWaitInOneGroupMovesTheOthersOn) {
   }
 }
 
-// Messages too long to be sent before they are received, while this group's wait for each other.
+// MPI messages too long to be sent before they are received, while the group's ranks wait for each
+// other.
 TEST_F(NodeRequests, WaitsForMpiAndForSharedMemoryMoveEachOtherOn) {
   for (int round = 0; round < 10; ++round) {
     std::vector<float> data(500'000, 1.0F), out(1'000'000, static_cast<float>(rank)), in(out);

@@ -76,7 +76,7 @@ TEST_F(Node, CountsTrafficAsTheRingDoes) {
   EXPECT_EQ(comm.traffic(), (Traffic{4, 5 * (n - 1) * bytes / n}));
 }
 
-// From a message's start to its end it is under way; what its calls take is spent.
+// A message counts as under way from start to end; time in its calls counts as spent.
 TEST_F(Node, TimesAreNoted) {
   MessageClock clock;
   NodeGroup timed(progress, 0, nullptr, 0, &clock);
@@ -92,7 +92,7 @@ TEST_F(Node, TimesAreNoted) {
   EXPECT_GT(clock.times().spent, started);
   EXPECT_LT(clock.times().spent, clock.times().under_way);
   const MessageTimes before = clock.times();
-  timed.node.broadcast(stream, view(small), 0).wait(stream);  // handed on: counted once
+  timed.node.broadcast(stream, view(small), 0).wait(stream);  // passed on to MPI: counted once
   EXPECT_GT(clock.times().under_way, before.under_way);
   EXPECT_GT(clock.times().spent, before.spent);
 }
@@ -108,7 +108,7 @@ TEST_F(Node, RefusesPartsThatDoNotFit) {
   EXPECT_THROW(comm.all_gather_run(stream, view(whole), 5, 4), Error);
 }
 
-// A rank that is waited for in vain is named, and with what it waits for.
+// The report names the missing rank and the message that waits for it.
 TEST(NodeOnBoard, MessagesAreNoted) {
   int rank = 0, size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

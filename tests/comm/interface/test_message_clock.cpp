@@ -24,7 +24,7 @@ TEST(MessageClock, TimesOfMessagesThatOverlapCountOnce) {
   clock.ends();
   const double first = clock.times().under_way;
   EXPECT_GE(first, 2 * passed);
-  pass();  // none is
+  pass();  // no message is under way
   EXPECT_EQ(clock.times().under_way, first);
   clock.begins();
   clock.ends();

@@ -23,10 +23,10 @@ struct World {
       std::vector<float>(static_cast<std::size_t>(elements / comm.size()), 1.0F);
 };
 
-// What the communicator counts for a call, and what malloc has out while it is under way.
+// Compares the traffic of a call, and the memory malloc has handed out during it, with the plan.
 void expect_as_planned(World& world, const Messages& planned, const auto& call) {
   const Traffic before = world.comm.traffic();
-  call().wait(stream);  // what is held for sums is there from here on
+  call().wait(stream);  // the first call allocates the memory held for sums
   EXPECT_EQ(world.comm.traffic(), before + planned.total());
   const std::int64_t memory = allocated();
   Request request = call();
@@ -50,7 +50,7 @@ TEST(PlannedMessages, AreWhatACommunicatorCountsAndAllocates) {
     return world.comm.reduce_scatter(stream, view(world.part), view(world.whole));
   });
   EXPECT_EQ(world.comm.held_bytes(), direct::held_bytes(n, planned_all_reduce(n, bytes).part));
-  const Tensor small = view(world.whole).slice(0, 0, 4000);  // MPI's
+  const Tensor small = view(world.whole).slice(0, 0, 4000);  // small enough for MPI_Iallreduce
   expect_as_planned(world, planned_all_reduce(n, 16'000),
                     [&] { return world.comm.all_reduce(stream, small, ReduceOp::sum); });
   expect_as_planned(world, planned_all_gather(n, bytes), [&] {
@@ -61,7 +61,7 @@ TEST(PlannedMessages, AreWhatACommunicatorCountsAndAllocates) {
                     [&] { return world.comm.reduce_scatter(stream, own, view(world.whole)); });
   expect_as_planned(world, planned_all_gather(n, bytes),
                     [&] { return world.comm.all_gather(stream, view(world.whole), own); });
-  // A third of each part, from its second third on.
+  // The second third of each shard.
   const std::int64_t run = elements / n / 3;
   expect_as_planned(world, planned_all_gather(n, static_cast<std::uint64_t>(n * run) * 4),
                     [&] { return world.comm.all_gather_run(stream, view(world.whole), run, run); });

@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Exit status of `command`, or -1 where it neither exits nor ends within 60 s.
+// Exit status of `command`; 124 if it runs longer than 60 s, -1 if the shell dies by a signal.
 int status_of(const std::string& command) {
   const int status = std::system(("timeout 60 " + command + " > /dev/null 2>&1").c_str());
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -38,15 +38,15 @@ TEST(MpiSession, AnExceptionOnOneRankEndsTheJob) {
   EXPECT_EQ(status_of(three_ranks + " escape"), 3);
 }
 
-// main() asks after an error whether all ranks met it: they leave in order then, also where the
-// others have ended without one, and the job ends where the others wait for a message.
+// After an error, main() asks whether all ranks met it. They then leave in order, also if the
+// others have ended without an error; if others wait for a message, the job ends.
 TEST(MpiSession, RanksLeaveTogetherOrTheJobEnds) {
   EXPECT_EQ(status_of(three_ranks + " all-fail"), 3);
   EXPECT_EQ(status_of(three_ranks + " last-fails-at-the-end"), 3);
   EXPECT_EQ(status_of(three_ranks + " last-fails-alone"), 3);
 }
 
-// Those that have ended answer nothing, which counts as yes.
+// Ranks that have ended do not answer, which counts as yes.
 TEST(MpiSession, AllHearWhatAnyRankSays) {
   for (const std::string& ranks : {probe, three_ranks}) {
     EXPECT_EQ(status_of(ranks + " one-is-asked"), 4);
@@ -99,7 +99,7 @@ TEST(LaunchProblem, NamesTheRemedyOfEachLauncher) {
   EXPECT_THAT(pmi->what_to_do, HasSubstr("srun --mpi=TYPE"));
 }
 
-// One of thousands is to say it.
+// Only one of thousands of processes reports the problem.
 TEST(LaunchProblem, KnowsWhichOfTheProcessesThisIs) {
   EXPECT_EQ(found(1, {{"SLURM_NTASKS", "8"}})->process, 0);
   EXPECT_EQ(found(1, {{"SLURM_NTASKS", "8"}, {"SLURM_PROCID", "3"}})->process, 3);

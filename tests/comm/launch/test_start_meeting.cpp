@@ -36,7 +36,8 @@ TEST(StartMeeting, IsOverWhenAllHaveCome) {
   }
 }
 
-// What this rank is thrown; those in `failing` give a reason of their own, or one that all share.
+// Text of the error thrown on this rank. Ranks in `failing` fail with their own reason, or with a
+// shared one.
 std::string thrown(const std::vector<int>& failing, bool shared) {
   const StartMeeting meeting(MPI_COMM_WORLD);
   const bool fails = std::ranges::find(failing, world_rank()) != failing.end();
@@ -70,8 +71,8 @@ TEST(StartMeeting, WhatAllFindIsOfNoRank) {
   EXPECT_EQ(thrown(all, true), "rank 1" + host + "a wrong key") << "rank 0 found nothing wrong";
 }
 
-// Ranks that have given up on rank 0 are gone from the meeting: what it tells them then finds
-// nobody, and writes nowhere.
+// Ranks that have given up on rank 0 have left the meeting: its messages to them must match nobody
+// and write nowhere.
 TEST(StartMeeting, Rank0HearsWhyThoseWentThatDidNotWait) {
   if (world_size() == 1) GTEST_SKIP() << "needs others";
   std::string heard;
@@ -85,7 +86,7 @@ TEST(StartMeeting, Rank0HearsWhyThoseWentThatDidNotWait) {
   } catch (const UsageError& error) {
     heard = error.what();
   }
-  // Where a verdict would be written to, if anybody still received it.
+  // Allocations where a verdict would be written if a receive were still posted.
   for (int i = 0; i < 64; ++i) after.emplace_back(4096 + 256, 'x');
   if (world_rank() > 0) MPI_Send(nullptr, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
   MPI_Barrier(MPI_COMM_WORLD);

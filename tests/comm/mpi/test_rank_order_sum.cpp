@@ -12,7 +12,7 @@
 namespace triax {
 namespace {
 
-// Numbers of different magnitudes and signs, so that the order of a sum shows.
+// Values of different magnitude and sign, so that the order of a sum shows.
 template <class T>
 std::vector<T> rough(std::int64_t n, int rank) {
   std::vector<T> values(static_cast<std::size_t>(n));
@@ -50,12 +50,14 @@ void expect_sums(DType type) {
       EXPECT_EQ(std::memcmp(to.data(), expected.data(), static_cast<std::size_t>(bytes)), 0)
           << ranks << " ranks, " << n << " elements";
       EXPECT_EQ(std::memcmp(copy.data(), expected.data(), static_cast<std::size_t>(bytes)), 0);
-      rank_order_sum(type, from, at(terms[1]), nullptr, bytes);  // onto one of the terms
+      rank_order_sum(type, from, at(terms[1]), nullptr,
+                     bytes);  // result stored over one of the terms
       EXPECT_EQ(std::memcmp(terms[1].data(), expected.data(), static_cast<std::size_t>(bytes)), 0);
     }
 }
 
-// Of a thousand ranks each small term would be lost beside the large one, if rounded at each step.
+// Sums over a thousand ranks: rounded at each step, each small term would be lost beside the large
+// one.
 TEST(RankOrderSum, OfManyTermsIsRoundedOnce) {
   constexpr std::size_t ranks = 1250;
   constexpr float small = 0.375F;  // 256 + 1249 * small is exact in float32

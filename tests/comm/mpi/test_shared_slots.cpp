@@ -42,7 +42,7 @@ TEST(SharedSlots, EachRankReadsWhatTheOthersWrote) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-// A rank that is killed takes no name with it, and no mount has to have room.
+// Slots need no file name, so a killed rank leaves none behind, and no mount needs free space.
 TEST(SharedSlots, HaveNoName) {
   const SharedSlots slots(MPI_COMM_WORLD, "triax-test", 100, "a test");
   std::string mapped;
@@ -56,7 +56,7 @@ TEST(SharedSlots, HaveNoName) {
 TEST(SharedSlots, NobodyHasAnyWhereOneRankCannotShare) {
   const World world;
   const int last = world.size - 1;
-  OwnedComm backwards;  // whose rank 0 is the last of the job
+  OwnedComm backwards;  // its rank 0 is the last of the job
   MPI_Comm_split(MPI_COMM_WORLD, 0, -world.rank, backwards.address());
   const auto body = [&] {
     for (const MPI_Comm ranks : {MPI_COMM_WORLD, backwards.get()}) {

@@ -25,7 +25,7 @@ TEST(SlotPool, HandsOutEachSlotOnce) {
   EXPECT_FALSE(taken.contains(pool.take())) << "none was free";
 }
 
-// A message's buffers keep their memory.
+// Buffers of a message keep their memory between uses.
 TEST(SlotPool, WhatIsInASlotStays) {
   SlotPool<std::string> pool;
   const std::size_t slot = pool.take();

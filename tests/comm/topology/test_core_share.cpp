@@ -13,7 +13,7 @@ using testing::ElementsAre;
 
 constexpr int unlimited = std::numeric_limits<int>::max();
 
-// Core c has the hardware threads c and c + count.
+// `count` cores; core c has the hardware threads c and c + count.
 Cores cores_of(int count) {
   Cores cores;
   for (int core = 0; core < count; ++core) cores.push_back({core, core + count});
@@ -92,7 +92,7 @@ TEST(CoreShare, NobodyIsBoundWhereCoresAreSharedInPart) {
 }
 
 TEST(CoreShare, MoreRanksThanCoresHaveAThreadEach) {
-  // Four on two cores, beside four with fourteen.
+  // Four ranks on two cores, beside four ranks on fourteen.
   std::vector<ThreadMask> masks(4, whole_cores(0, 2, 16));
   masks.resize(8, whole_cores(2, 16, 16));
   EXPECT_THAT(cores_of_ranks(cores_of(16), masks, unlimited), ElementsAre(1, 1, 1, 1, 3, 3, 3, 3));

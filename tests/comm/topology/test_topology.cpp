@@ -13,12 +13,13 @@ namespace {
 TEST(Topology, CountsNoMoreCoresThanHardwareThreads) {
   cpu_set_t bound;
   ASSERT_EQ(sched_getaffinity(0, sizeof bound, &bound), 0);
-  const int cores = share_of_cores(MPI_COMM_WORLD).of_node;  // no test binds its ranks apart
+  const int cores =
+      share_of_cores(MPI_COMM_WORLD).of_node;  // no test binds its ranks to different cores
   EXPECT_GE(cores, 1);
   EXPECT_LE(cores, CPU_COUNT(&bound));
 }
 
-// Binds every thread of this process (MPI has some of its own).
+// Binds every thread of this process, since MPI has threads of its own.
 void bind_process(const cpu_set_t& threads) {
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
     const pid_t id = std::stoi(task.path().filename());
@@ -26,7 +27,7 @@ void bind_process(const cpu_set_t& threads) {
   }
 }
 
-// Each rank on one hardware thread: the node's cores are the union of theirs.
+// Each rank is bound to one hardware thread: the node's cores are their union.
 TEST(Topology, UnitesTheBindingsOfRanks) {
   cpu_set_t before;
   ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
@@ -52,7 +53,7 @@ TEST(Topology, UnitesTheBindingsOfRanks) {
   bind_process(before);
 }
 
-// A process that may use less hardware threads has no more caches.
+// Fewer hardware threads never mean more cache.
 TEST(Topology, CountsTheCachesOfItsOwnCores) {
   cpu_set_t before;
   ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);

@@ -85,7 +85,7 @@ TEST(ProgressBoard, AWaitUnderWayGoesOnWhenItIsShared) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-// Groups of NCCL are made within a meeting of all ranks, and send messages for it.
+// NCCL groups are made within a meeting of all ranks, and send messages for it.
 TEST(ProgressBoard, AWaitWithinAnotherIsSeen) {
   World world;
   ProgressBoard& board = world.board;
@@ -105,7 +105,7 @@ TEST(ProgressBoard, AWaitWithinAnotherIsSeen) {
   EXPECT_EQ(board.report(1.0), "");
 }
 
-// A file of another triax, or of none, may have the right length.
+// A file of another triax, or of no triax, may have the right length.
 TEST(ProgressBoard, ReadsNoFurtherThanItsGroups) {
   World world;
   const std::size_t slot = 1 + sizeof(ProgressSlot);
@@ -124,11 +124,10 @@ TEST(ProcessName, TellsRunningStoppedAndGone) {
   EXPECT_EQ(state_of(other), ProcessState::gone) << "another process has its number";
 }
 
-// A rank that works, however long, and one whose waits are short are left alone: else the test
-// would end with status 3.
+// Long work and short waits do not trigger the watchdog; it would end the test with status 3.
 TEST(Watchdog, LeavesWorkAndShortWaitsAlone) {
   ProgressBoard board;
-  const Watchdog watchdog(board, 2.0);  // long enough for a busy machine to end a short wait
+  const Watchdog watchdog(board, 2.0);  // a busy machine ends a short wait within that
   usleep(2'500'000);
   for (int wait = 0; wait < 10; ++wait) {
     board.begins();
@@ -137,7 +136,7 @@ TEST(Watchdog, LeavesWorkAndShortWaitsAlone) {
   }
 }
 
-// Far longer than the limit, and shorter than the limit of such work.
+// The wait exceeds the limit, but not the limit for file work.
 TEST(Watchdog, WaitsForFileWorkOfOthers) {
   World world;
   const Watchdog watchdog(world.board, 1.0);

@@ -15,7 +15,7 @@
 #include <optional>
 #include <string>
 
-// In the place of the C library's: a file system that hangs while there is a file PATH.hold.
+// Replacement of the C library's mkdir: a file system that hangs while a file PATH.hold exists.
 extern "C" int mkdir(const char* path, mode_t mode) noexcept {
   const std::string hold = std::string(path) + ".hold";
   while (access(hold.c_str(), F_OK) == 0) usleep(10'000);
@@ -29,7 +29,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-// Two nodes, of the first and the second half of the ranks.
+// Two nodes: the first and the second half of the ranks.
 struct TwoNodes {
   int rank = 0, size = 1;
   ProgressBoard board;
@@ -37,8 +37,7 @@ struct TwoNodes {
   std::string directory;
   std::optional<StallExchange> exchange;
 
-  // `seconds` as run.collective_timeout: answers are waited for a quarter as long. At most a
-  // second: the second node does not answer.
+  // `seconds` is run.collective_timeout; answers are awaited for a quarter of it.
   explicit TwoNodes(double seconds, const std::string& below = "/stall") {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -124,7 +123,7 @@ TEST(StallExchange, ANodeThatDoesNotAnswerIsNamed) {
   }
 }
 
-// A rank that asked and is gone leaves the directory behind.
+// A rank that asked and died leaves the directory behind.
 TEST(StallExchange, NodesTellAgainWhileTheDirectoryIsThere) {
   TwoNodes world(20.0);
   world.board.set_position(100);

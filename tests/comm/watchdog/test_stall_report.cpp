@@ -51,7 +51,7 @@ TEST(StallReport, SaysWhoFinishedWhoJoinedAndWhoDidNot) {
   EXPECT_THAT(text, Not(HasSubstr("lost")));
 }
 
-// A GPU that hangs: no message is what the rank waits for, and it is who is to be looked at.
+// A GPU hangs: the rank waits for no message, and the report points to it.
 TEST(StallReport, NamesTheRankWhoseGpuDoesNotAnswer) {
   Stall stall = stall_of_a_sum();
   MessageSeen device;
@@ -68,7 +68,7 @@ TEST(StallReport, NamesTheRankWhoseGpuDoesNotAnswer) {
 
 TEST(StallReport, NamesProcessesThatAreStoppedOrGone) {
   Stall stall = stall_of_a_sum();
-  stall.seen[4].process = ProcessState::stopped;  // it had joined
+  stall.seen[4].process = ProcessState::stopped;  // this rank had joined
   stall.seen[2].process = ProcessState::gone;
   const std::string text = stall_report(stall, {});
   EXPECT_THAT(text, HasSubstr("lost: rank 4 on h: its process 104 is stopped by a signal"));
@@ -78,7 +78,7 @@ TEST(StallReport, NamesProcessesThatAreStoppedOrGone) {
 TEST(StallReport, KnowsWhoWorksOnFiles) {
   Stall stall = stall_of_a_sum();
   EXPECT_EQ(file_workers(stall.seen), "");
-  stall.seen[0].file_work = true;  // waits within it
+  stall.seen[0].file_work = true;  // waits within its file work
   stall.seen[2].file_work = true;
   stall.seen[5].file_work = true;
   EXPECT_EQ(file_workers(stall.seen), "ranks 2, 9");

@@ -1,5 +1,4 @@
-// What MPI says of a failed call comes to the user as an Error: these calls fail when a test has
-// them do so.
+// A failed MPI call becomes an Error. The calls below fail on request of a test.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <mpi.h>
@@ -14,7 +13,7 @@
 
 namespace {
 
-std::string failing;  // the call that fails now
+std::string failing;  // name of the call that fails now
 
 int outcome(const char* call, int code) {
   return failing == call ? MPI_ERR_INTERN : code;
@@ -22,7 +21,7 @@ int outcome(const char* call, int code) {
 
 }  // namespace
 
-// In the place of the library's, which have a second name each.
+// Replacements of the library's functions, which remain available as PMPI_*.
 int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* found, MPI_Status* status) {
   return outcome("MPI_Iprobe", PMPI_Iprobe(source, tag, comm, found, status));
 }
@@ -32,7 +31,7 @@ int MPI_Comm_rank(MPI_Comm comm, int* rank) {
 int MPI_Comm_size(MPI_Comm comm, int* size) {
   return outcome("MPI_Comm_size", PMPI_Comm_size(comm, size));
 }
-// As Open MPI has it: the bound of tags is known of all ranks alone.
+// As in Open MPI: only MPI_COMM_WORLD knows the largest tag.
 int MPI_Comm_get_attr(MPI_Comm comm, int key, void* value, int* found) {
   *found = 0;
   return comm == MPI_COMM_WORLD ? PMPI_Comm_get_attr(comm, key, value, found) : MPI_SUCCESS;
@@ -43,7 +42,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// What `use` says while `call` fails.
+// Text of the Error of `use` while `call` fails.
 std::string said_where(const std::string& call, const std::function<void()>& use) {
   std::string said = "nothing";
   failing = call;
@@ -90,7 +89,7 @@ TEST(MpiTags, AreThoseOfMpiWhateverTheGroup) {
   MPI_Comm copy = MPI_COMM_NULL;
   ASSERT_EQ(MPI_Comm_dup(MPI_COMM_SELF, &copy), MPI_SUCCESS);
   const MpiCommunicator made(copy, WaitPolicy::yield, "the pipeline axis");
-  EXPECT_EQ(made.largest_tag(), *bound - 1);  // the last is that of sums
+  EXPECT_EQ(made.largest_tag(), *bound - 1);  // the last tag is that of sums
 }
 
 }  // namespace

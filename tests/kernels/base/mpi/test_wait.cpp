@@ -17,7 +17,7 @@ TEST(Wait, SpinsOnlyWhereEveryRankHasACore) {
   EXPECT_EQ(wait_policy(9, 8), WaitPolicy::yield);
 }
 
-// Every rank waits for a message that rank 0 sends late: long enough to reach the naps.
+// Every rank waits for a message that rank 0 sends late, long enough to reach the sleeping phase.
 TEST(Wait, ReturnsWithTheMessage) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -33,7 +33,7 @@ TEST(Wait, ReturnsWithTheMessage) {
   }
 }
 
-// Messages are exchanged while a rank waits for its device, and the board knows of the wait.
+// A wait for the device exchanges messages, and the board shows it.
 TEST(Wait, ForADeviceDrivesMessagesAndIsNoted) {
   int rank = 0, size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -44,7 +44,7 @@ TEST(Wait, ForADeviceDrivesMessagesAndIsNoted) {
   MPI_Comm_dup(MPI_COMM_WORLD, driver.address());
   MessageProgress progress;
   progress.add(driver);
-  // More than MPI sends before the receiver looks.
+  // More bytes than MPI sends before the receiver looks.
   std::vector<char> mine(std::size_t{8} << 20, static_cast<char>(rank)), theirs(mine.size());
   theirs.back() = static_cast<char>(-1);
   std::vector<MPI_Request> requests(2, MPI_REQUEST_NULL);
@@ -52,7 +52,7 @@ TEST(Wait, ForADeviceDrivesMessagesAndIsNoted) {
             MPI_COMM_WORLD, &requests[0]);
   MPI_Isend(mine.data(), static_cast<int>(mine.size()), MPI_CHAR, (rank + 1) % size, 3,
             MPI_COMM_WORLD, &requests[1]);
-  // Without a call of MPI's beside those of the wait itself.
+  // No call of MPI except those of the wait itself.
   int asked = 0;
   const char sent = static_cast<char>((rank + size - 1) % size);
   const volatile char& last = theirs.back();
