@@ -1,5 +1,5 @@
 #pragma once
-// Equal buffers handed out and given back during a step: boundaries and frames.
+// Pools of equal buffers, acquired and released during a step.
 #include <cstddef>
 #include <span>
 #include <string>
@@ -9,21 +9,21 @@
 
 namespace triax {
 
-/// `count` buffers of `bytes` each, allocated once; count comes from the verified plan's peaks.
+/// `count` buffers of `bytes` bytes each, allocated once. The verified plan's peaks give the count.
 class BufferPool {
  public:
-  /// `name`: the part of `source` that the memory is of.
+  /// `name`: region of `source` that the memory is taken from.
   BufferPool(std::string name, std::size_t bytes, int count, const MemorySource& source = {});
-  /// Bytes that a pool takes.
+  /// Bytes a pool takes, with each buffer padded to the arena's alignment.
   static std::int64_t bytes_of(std::size_t bytes, int count);
-  /// A free buffer's number; an internal error when none is free (the plan promised there is one).
+  /// Index of a free buffer. Internal error if none is free, since the plan guarantees one.
   int acquire();
   void release(int slot);
   /// The buffer as bytes (u8).
   Tensor at(int slot) const;
-  /// The buffer's first elements, row-major.
+  /// The buffer's first elements as a tensor, row-major.
   Tensor at(int slot, DType type, const Shape& shape) const;
-  /// All buffers: what a disk's driver may keep hold of.
+  /// The memory of all buffers, for registration with a disk driver.
   std::span<std::byte> memory() const {
     return {static_cast<std::byte*>(memory_.data()), memory_.bytes()};
   }

@@ -15,7 +15,7 @@ std::int64_t round_up(std::int64_t n, std::int64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
 }
 
-// Elements of a parameter that a partial piece covers: whole rows, or a run of a vector.
+// Elements of a parameter that a partial piece covers: whole rows, or a range of a vector.
 FlatRange flat_range(const Piece& piece, const Shape& local) {
   if (local.rank() == 1) return {piece.at[0], piece.at[0] + piece.extent[0]};
   check(piece.extent[1] == local[1], "partial gradients of some columns of {}", piece.name);
@@ -27,8 +27,8 @@ bool has_partial(const ParameterSpec& spec) {
                      [](const Piece& p) { return p.partial; });
 }
 
-// Notes the partial pieces of a placed parameter. Neighbours that are summed over the same ranks
-// join where they touch: the padding between parameters is not part of a sum.
+// Notes the partial pieces of a placed parameter. Adjacent pieces summed over the same ranks are
+// merged; padding between parameters is not summed.
 void add_partial(ParameterBlock& block, const PlacedParameter& param, int tensor_size) {
   for (const Piece& piece : param.spec.pieces) {
     if (!piece.partial) continue;
@@ -44,8 +44,8 @@ void add_partial(ParameterBlock& block, const PlacedParameter& param, int tensor
   }
 }
 
-// Gives each parameter its place; those with partial gradients come last, so that their sum is one
-// message, and those with weight decay before others, so that few runs are stepped.
+// Assigns offsets. Parameters with partial gradients come last, so that one message sums them;
+// parameters with weight decay come before the others, so that few ranges are stepped.
 void place(ParameterBlock& block, int tensor_size, const DataShard& data) {
   std::vector<std::size_t> order(block.params.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -55,7 +55,7 @@ void place(ParameterBlock& block, int tensor_size, const DataShard& data) {
   };
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
-  std::int64_t end = 0;  // of the parameter before
+  std::int64_t end = 0;  // end of the previous parameter
   for (const std::size_t i : order) {
     block.params[i].offset = round_up(end, alignment);
     add_partial(block, block.params[i], tensor_size);
@@ -69,8 +69,8 @@ void place(ParameterBlock& block, int tensor_size, const DataShard& data) {
   block.parameters = block.sharded() ? block.own : all;
 }
 
-// Cuts what is gathered after the steps into equal pieces, where it is more than the limit: at the
-// least an element of each rank, and whole lines of memory where there are as many.
+// Cuts the gather after the optimizer steps into equal pieces if it exceeds the limit. A piece has
+// at least one element per rank, and whole cache lines if it is that long.
 void cut_gather(ParameterBlock& block, const DataShard& data) {
   if (block.sharded() || data.zero_stage == 0 || data.size == 1) return;
   if (block.elements <= data.gather_limit) return;
@@ -82,7 +82,8 @@ void cut_gather(ParameterBlock& block, const DataShard& data) {
   block.gather_piece = data.size * (run >= alignment ? round_up(even, alignment) : even);
 }
 
-// Cuts what is stepped into what is kept in memory and equal parts of the rest.
+// Cuts `stepped` into the range kept in memory and equal sub-groups of the rest, aligned to file
+// pages.
 void cut_parts(ParameterBlock& block, const StateOffload& offload) {
   const FlatRange& stepped = block.stepped;
   const auto kept = static_cast<std::int64_t>((1.0 - offload.optimizer_share) *
@@ -102,8 +103,8 @@ void cut_parts(ParameterBlock& block, const StateOffload& offload) {
     block.parts.push_back({begin, std::min(begin + part, stepped.end)});
 }
 
-// The shards that fit the limit stay in memory, in the order of the blocks, and of the others those
-// that the host has room for.
+// Chooses homes in bucket order: shards that fit the limit stay in compute memory, the next ones go
+// to the host as far as it has room, the others to the disk.
 void choose_stored(std::vector<ParameterBlock>& blocks, const StateOffload& offload) {
   std::int64_t all = 0;
   for (const ParameterBlock& block : blocks)
@@ -126,7 +127,8 @@ void choose_stored(std::vector<ParameterBlock>& blocks, const StateOffload& offl
   }
 }
 
-// The last blocks' state, as far as the share goes, and that which is in a store as a whole.
+// Puts on the host the state of the last buckets, up to the host share, and of buckets whose state
+// is entirely in a store.
 void choose_host_state(std::vector<ParameterBlock>& blocks, const StateOffload& offload) {
   if (!offload.of_device) return;
   std::int64_t all = 0, end = 0;
@@ -139,7 +141,7 @@ void choose_host_state(std::vector<ParameterBlock>& blocks, const StateOffload& 
   }
 }
 
-// Collects parameters into blocks in the order of the layers.
+// Collects parameters into buckets in layer order.
 class Collector {
  public:
   Collector(const Stage& stage, const DataShard& data) : stage_(stage), data_(data) {}

@@ -12,12 +12,12 @@ ShardBuffers::ShardBuffers(const std::vector<std::size_t>& bytes, const std::vec
                       std::vector<Event>(static_cast<std::size_t>(counts[pool]))});
 }
 
-// Copies that are still to come would find the memory of others.
+// Copies still under way would otherwise write into memory that others use by then.
 ShardBuffers::~ShardBuffers() {
   try {
     up_.synchronize();
     down_.synchronize();
-  } catch (const Error&) {  // of the device, which the run has met before
+  } catch (const Error&) {  // of the device; the run has already met it
   }
 }
 
@@ -31,7 +31,7 @@ void LoadedShard::acquire() {
   slot_ = pool().buffers.acquire();
 }
 
-// Behind what used the buffer before, and behind the shard's own way down.
+// Runs after the last user of the buffer, and after this shard's own copy down.
 void LoadedShard::move_up(const Tensor& from) {
   const Stream& up = buffers_.up_;
   up.wait(left());

@@ -1,6 +1,6 @@
 #pragma once
-// Shards of parameters on a device for a while: their buffers, and the copies that come and go by
-// streams of their own, through pinned memory.
+// Shards of parameters that are on a device for a while: their buffers, and copies through pinned
+// memory on streams of their own.
 #include <vector>
 
 #include "src/comm/watchdog/device_wait.hpp"
@@ -8,10 +8,11 @@
 
 namespace triax {
 
-/// What all shards that are loaded share.
+/// State shared by all shards on the device.
 class ShardBuffers {
  public:
-  /// `bytes` and `counts`: of the buffers of each pool; `wait`: how the host waits for a device.
+  /// `bytes`, `counts`: size and number of the buffers of each pool. `wait`: how the host waits for
+  /// a device.
   ShardBuffers(const std::vector<std::size_t>& bytes, const std::vector<int>& counts,
                const MemorySource& source, WaitForDevice wait);
   ~ShardBuffers();
@@ -23,33 +24,34 @@ class ShardBuffers {
   friend class LoadedShard;
   struct Pool {
     BufferPool buffers;
-    std::vector<Event> left;  // by buffer: nothing uses it any more
+    std::vector<Event> left;  // by buffer: its last use has ended
   };
   std::vector<Pool> pools_;
   WaitForDevice wait_;
-  Event stepped_;  // the shard that went down last
+  Event stepped_;  // work before the latest copy down
   Stream up_, down_;
 };
 
-/// One of them. Nothing here makes the host wait, but wait_moved.
+/// One shard. No call makes the host wait, except wait_moved().
 class LoadedShard {
  public:
-  /// A shard of `count` elements in buffers of `pool`; `buffers` outlive it.
+  /// A shard of `count` elements in a buffer of `pool`. `buffers` must outlive it.
   LoadedShard(ShardBuffers& buffers, int pool, DType type, std::int64_t count)
       : buffers_(buffers), pool_(static_cast<std::size_t>(pool)), type_(type), count_(count) {}
 
   /// Takes a buffer.
   void acquire();
-  /// `from` and `to` are in pinned memory. What `stream` did before is done first.
+  /// Copies to and from the device; `from` and `to` are in pinned memory. move_down() runs after
+  /// the work issued to `stream` so far.
   void move_up(const Tensor& from);
   void move_down(const Stream& stream, const Tensor& to);
-  /// The shard, for what `stream` does from here on.
+  /// The shard, for work issued to `stream` from here on.
   Tensor wait(const Stream& stream) const;
-  /// Gives the buffer up: behind what `stream` does with it, or behind its way down.
+  /// Releases the buffer, after the work in `stream` or (second form) after the copy down.
   void give_up(const Stream& stream);
   void give_up() { give_up(buffers_.down_); }
 
-  /// The last copy is complete, so that the host or a disk may have the memory on the other side.
+  /// True if the last copy is complete, so that the host or a disk may use the other side's memory.
   bool has_moved() const { return moved_.done(); }
   void wait_moved() const { buffers_.wait_(moved_); }
 
@@ -64,7 +66,7 @@ class LoadedShard {
   DType type_;
   std::int64_t count_;
   int slot_ = none;
-  Event moved_;  // up or down, for the last time
+  Event moved_;  // the last copy, in either direction
 };
 
 }  // namespace triax

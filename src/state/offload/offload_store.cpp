@@ -5,7 +5,8 @@
 namespace triax {
 namespace {
 
-// Bytes of a buffer of each pool: runs lie in it one behind the other, each at a page.
+// Bytes of a buffer of each pool. A unit's ranges are stored one after another, each padded to
+// pages.
 std::vector<std::size_t> sizes_of_buffers(const std::vector<OffloadDataset>& datasets,
                                           const std::vector<OffloadUnit>& units,
                                           std::size_t pools) {
@@ -105,7 +106,7 @@ void OffloadStore::start_write(int unit) {
   }
 }
 
-// Other ranks wait meanwhile, for a disk that may be slow.
+// Noted as file work: other ranks wait meanwhile, and the disk may be slow.
 void OffloadStore::wait(int unit) {
   const FileScope working(watch_);
   for (BlockRequest& request : of(unit).requests) request.wait();
@@ -135,8 +136,8 @@ void OffloadStore::close(int unit, Access access) {
   wait_write(unit);
 }
 
-// After a failure, of which the first error says most: nothing moves to or from the buffer any
-// more.
+// Cleanup after a failure: waits until nothing moves to or from the buffer. Errors here are
+// ignored; the first one says most.
 void OffloadStore::abandon(const Stream& stream, int unit) {
   for (BlockRequest& request : of(unit).requests) request = {};  // waits
   try {

@@ -16,8 +16,8 @@ void ShardInHost::start_load() {
   loaded_.move_up(memory_);
 }
 
-// Behind a step that was skipped, the bytes that are there already: whoever copies them meanwhile,
-// for a checkpoint, has the same.
+// After a skipped step the copy writes the bytes that are there already, so a checkpoint that reads
+// them meanwhile is not disturbed.
 void ShardInHost::start_save(const Stream& stream, bool stepped_on_host) {
   check(!stepped_on_host, "what is stepped in the host's memory is saved there");
   loaded_.move_down(stream, memory_);
@@ -40,7 +40,7 @@ void ShardOnDiskOfDevice::start_load() {
   way_ = Under::reading;
 }
 
-// Throws where the disk failed.
+// Throws if the disk failed.
 void ShardOnDiskOfDevice::move_up() {
   file_.wait_read(unit_);
   loaded_.move_up(file_.at(unit_, 0));
@@ -52,7 +52,7 @@ Tensor ShardOnDiskOfDevice::wait_load(const Stream& stream) {
   return loaded_.wait(stream);
 }
 
-// A buffer that the disk writes to next must have been read to the end.
+// The buffer returns to the disk's pool, so its copy to the device must be complete.
 void ShardOnDiskOfDevice::unload(const Stream& stream) {
   loaded_.wait_moved();
   file_.release(unit_);
@@ -87,7 +87,7 @@ Tensor ShardOnDiskOfDevice::on_host() {
   return file_.at(unit_, 0);
 }
 
-// No copy to or from the device is under way between steps.
+// Between steps, no copy to or from the device is under way.
 void ShardOnDiskOfDevice::visit(const Stream& stream, Access access, const Visitor& visit) {
   file_.visit(stream, unit_, access, [&] { visit(file_.at(unit_, 0)); });
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Where shards of parameters lie while the compute does not need them. What they are given outlives
-// them.
+// Locations of parameter shards while the compute does not need them. Constructor arguments must
+// outlive the objects.
 #include <utility>
 
 #include "src/state/offload/loaded_shard.hpp"
@@ -25,7 +25,7 @@ class ShardOnDisk final : public StoredShard {
   int unit_;
 };
 
-/// In the host's memory, for compute on a device.
+/// In host memory, for compute on a device.
 class ShardInHost final : public StoredShard {
  public:
   /// `memory`: the shard, pinned.
@@ -44,7 +44,7 @@ class ShardInHost final : public StoredShard {
   LoadedShard loaded_;
 };
 
-/// On a disk, for compute on a device: through the store's buffer, which is the host's.
+/// On a disk, for compute on a device: copied through the store's buffer in host memory.
 class ShardOnDiskOfDevice final : public StoredShard {
  public:
   ShardOnDiskOfDevice(OffloadStore& file, int unit, LoadedShard loaded)
@@ -59,7 +59,11 @@ class ShardOnDiskOfDevice final : public StoredShard {
   void visit(const Stream& stream, Access access, const Visitor& visit) override;
 
  private:
-  enum class Under : std::uint8_t { nothing, reading, leaving };  // way, between disk and device
+  enum class Under : std::uint8_t {
+    nothing,
+    reading,
+    leaving
+  };  // the transfer under way, between disk and device
   void move_up();
   void write();
 

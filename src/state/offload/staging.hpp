@@ -1,6 +1,6 @@
 #pragma once
-// Host memory through which elements pass between files and tensors, wherever those are: pinned
-// where they are a device's.
+// Host memory for moving elements between files and tensors in any space; pinned if the tensors are
+// on a device.
 #include <utility>
 
 #include "src/comm/watchdog/device_wait.hpp"
@@ -11,13 +11,14 @@ namespace triax {
 class Staging {
  public:
   explicit Staging(WaitForDevice wait = wait_alone) : wait_(std::move(wait)) {}
-  /// Bytes that it comes to take, at most, where no more than `elements` of tensors of `type` in
-  /// `space` go through at once.
+  /// Most bytes it will take if at most `elements` elements of tensors of `type` in `space` pass at
+  /// once.
   static std::int64_t bytes_of(MemorySpace space, DType type, std::int64_t elements);
 
-  /// (elements) on the host, until the next call.
+  /// A host tensor (elements), valid until the next call.
   Tensor take(MemorySpace space, DType type, std::int64_t elements);
-  /// to = from, rounded to the type of `to`. from: of the host, float32; it may change afterwards.
+  /// to = from, rounded to the type of `to`. `from` is float32 on the host, and may change after
+  /// the call.
   void put(const Stream& stream, const Tensor& to, const Tensor& from);
 
  private:

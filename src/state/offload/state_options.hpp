@@ -1,5 +1,5 @@
 #pragma once
-// How a rank keeps parameters and gradients, and the buffers that its plans ask for.
+// Options for keeping parameters and gradients, and the buffers that a plan requires.
 #include <vector>
 
 #include "src/state/offload/offload_store.hpp"
@@ -12,19 +12,19 @@ struct StateOptions {
   DataShard shard = {};     // of this data rank
   DType type = DType::f32;  // of the parameters
   DType gradient_type = DType::f32;
-  MemorySpace space = MemorySpace::host;  // of both, but for what is in a store
-  OffloadPlace place = {};                // of the parameters' shards, where they are in a store
-  DeviceArena* arena = nullptr;           // of that space; null: each part has memory of its own
+  MemorySpace space = MemorySpace::host;  // of both, except for what is in a store
+  OffloadPlace place = {};                // location of parameter shards in a store
+  DeviceArena* arena = nullptr;  // memory of that space; null: each region is allocated separately
   MemorySource memory() const { return {space, arena}; }
 };
 
-/// Buffers for whole blocks, of which a rank keeps its part only: a pool by number of elements, as
-/// a verified plan's peaks count them.
+/// Number of buffers for whole buckets, of which a rank keeps only its shard. One pool per bucket
+/// size; a verified plan's peaks give the counts.
 struct WholeBuffers {
-  std::vector<int> pool = {};       // by block
-  std::vector<int> gradients = {};  // buffers at once by pool (ZeRO-2)
-  std::vector<int> gathered = {};   // (ZeRO-3)
-  std::vector<int> shards = {};     // that came from a store
+  std::vector<int> pool = {};       // by bucket
+  std::vector<int> gradients = {};  // buffers per pool (ZeRO-2)
+  std::vector<int> gathered = {};   // buffers per pool (ZeRO-3)
+  std::vector<int> shards = {};     // buffers per pool for shards from a store
 };
 
 }  // namespace triax

@@ -1,5 +1,5 @@
 #pragma once
-// What can be done with a shard of ZeRO-3's parameters that is beside the compute for a while only.
+// Interface of a ZeRO-3 parameter shard that is in compute memory only for a while.
 #include <functional>
 
 #include "src/state/offload/offload_store.hpp"
@@ -13,24 +13,24 @@ class StoredShard {
   StoredShard(const StoredShard&) = delete;
   StoredShard& operator=(const StoredShard&) = delete;
 
-  // It is beside the compute from start_load, for `stream` after wait_load, to unload or wait_save.
-  // Error where the disk fails.
+  // The shard is in compute memory from start_load() (for `stream`: after wait_load()) to unload()
+  // or wait_save(). Error if the disk fails.
   virtual void start_load() = 0;
-  /// The shard: (elements), until it is given up.
+  /// The shard: (elements), valid until unload() or wait_save().
   virtual Tensor wait_load(const Stream& stream) = 0;
   virtual void unload(const Stream& stream) = 0;
-  /// `stepped_on_host`: what is to be saved is on_host(), else what wait_load gave.
+  /// `stepped_on_host`: the values to save are in on_host(), else in the tensor from wait_load().
   virtual void start_save(const Stream& stream, bool stepped_on_host) = 0;
   virtual void wait_save() = 0;
-  /// Lets what is under way between disk and device move on.
+  /// Makes progress on transfers between disk and device.
   virtual void progress() {}
 
-  /// The shard in the host's memory: always where it is kept there, else while it is loaded. The
-  /// host may change it, and nothing reads it any more, until it is loaded again or saved.
+  /// The shard in host memory: always available if it is kept there, else while it is loaded. The
+  /// host may change it; nothing reads it until it is loaded again or saved.
   virtual Tensor on_host() = 0;
 
-  /// Calls visit(shard) with it in the host's memory, between steps: zero before for
-  /// Access::replace, and kept as it is after, but for Access::read.
+  /// Calls visit(shard) with the shard in host memory. Use between steps. It is zeroed first for
+  /// Access::replace, and its changes are kept unless for Access::read.
   using Visitor = std::function<void(const Tensor&)>;
   virtual void visit(const Stream& stream, Access access, const Visitor& visit) = 0;
 };

@@ -7,7 +7,7 @@
 namespace triax {
 namespace {
 
-// The shards on a disk: a dataset and a unit each, in the order of the blocks.
+// The shards on a disk, one dataset and one unit each, in bucket order.
 struct FileLayout {
   std::vector<OffloadDataset> datasets;
   std::vector<OffloadUnit> units;
@@ -24,7 +24,7 @@ FileLayout file_layout(const std::vector<ParameterBlock>& blocks, const WholeBuf
   return file;
 }
 
-// Bytes of a buffer of each of a device's pools.
+// Bytes of a buffer, for each of a device's pools.
 std::vector<std::size_t> buffer_sizes(const std::vector<ParameterBlock>& blocks,
                                       const WholeBuffers& whole, DType type) {
   std::vector<std::size_t> sizes(whole.shards.size(), 0);

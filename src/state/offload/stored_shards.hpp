@@ -1,6 +1,6 @@
 #pragma once
-// The shards of ZeRO-3's parameters that are beside the compute for a while only (ZeRO-Infinity,
-// Rajbhandari et al. 2021): on a disk, or, of a device's run, in the host's memory.
+// ZeRO-3 parameter shards that are in compute memory only for a while (ZeRO-Infinity, Rajbhandari
+// et al. 2021): otherwise on a disk or, in device runs, in host memory.
 #include <memory>
 #include <vector>
 
@@ -10,49 +10,49 @@
 
 namespace triax {
 
-/// What they take.
+/// Bytes the shards take.
 struct ShardBytes {
-  std::int64_t loaded = 0;   // buffers on a device
-  std::int64_t hosted = 0;   // of the host's memory, all the time
-  std::int64_t buffers = 0;  // of memory, before a disk
-  std::int64_t stored = 0;   // of the disk
+  std::int64_t loaded = 0;   // device buffers
+  std::int64_t hosted = 0;   // host memory, all the time
+  std::int64_t buffers = 0;  // memory buffers of the disk
+  std::int64_t stored = 0;   // disk space
   bool operator==(const ShardBytes&) const = default;
 };
-/// What StoredShards of these blocks will take.
+/// Bytes StoredShards of these buckets will take.
 ShardBytes shard_bytes(const std::vector<ParameterBlock>& blocks, const StateOptions& options,
                        const WholeBuffers& whole);
 
-/// Each shard's home is chosen here, once; whoever uses it need not know.
+/// Chooses the location of each shard once; users of a shard need not know it.
 class StoredShards {
  public:
-  /// `wait`: how the host waits for a device. Collective over options.place.ranks, where that has
-  /// a path.
+  /// Collective over options.place.ranks if options.place has a path. `wait`: how the host waits
+  /// for a device.
   StoredShards(const std::vector<ParameterBlock>& blocks, const StateOptions& options,
                const WholeBuffers& whole, WaitForDevice wait);
 
-  /// Of a block that is stored.
+  /// The shard of a bucket that is stored().
   StoredShard& of(int block) { return *shards_[static_cast<std::size_t>(block)]; }
-  /// Lets what is under way between disk and device move on.
+  /// Makes progress on transfers between disk and device.
   void progress();
 
-  /// Null: none is on a disk.
+  /// Null if no shard is on a disk.
   const OffloadStore* file() const { return file_.get(); }
   ShardBytes bytes() const;
 
  private:
-  /// How far the homes are taken.
+  /// Units and host elements assigned so far.
   struct Homes {
     DType type;
     int units = 0;            // of the file
-    std::int64_t hosted = 0;  // elements in the host's memory
+    std::int64_t hosted = 0;  // elements in host memory
   };
   std::unique_ptr<StoredShard> make_shard(const ParameterBlock& block, int pool, Homes& taken);
 
   Buffer hosted_;
   std::unique_ptr<OffloadStore> file_;
-  // After the memory on the other side of the copies, whose end it waits for.
-  std::unique_ptr<ShardBuffers> buffers_;             // of a device's run
-  std::vector<std::unique_ptr<StoredShard>> shards_;  // by block; null: it is not stored
+  // Declared after the memory on the other side of its copies, since its destructor waits for them.
+  std::unique_ptr<ShardBuffers> buffers_;             // device runs only
+  std::vector<std::unique_ptr<StoredShard>> shards_;  // by bucket; null: not stored
 };
 
 }  // namespace triax

@@ -1,6 +1,8 @@
 #pragma once
-// AdamW on this rank's shard of every block, and the global gradient norm. Where the parameters
-// have 16 bits, a float32 master copy of them is what is stepped (Micikevicius et al. 2018).
+// AdamW on this rank's shard of every bucket, and the global gradient norm. With 16-bit parameters,
+// a float32 master copy is stepped (Micikevicius et al. 2018). With
+// optimizer.params.stochastic_rounding the weights are that copy rounded at random, by words of
+// (run.seed, tensor, step, element index).
 #include <functional>
 #include <optional>
 #include <utility>
@@ -14,85 +16,87 @@
 
 namespace triax {
 
-/// Optimizer state of a run of a block's `stepped` elements, float32.
+/// Float32 optimizer state of a range of a bucket's `stepped` elements.
 struct StateView {
   BlockView first, second;  // moments
-  BlockView master;         // where the parameters have 16 bits
+  BlockView master;         // only with 16-bit parameters
 };
 
-/// A run of a block's elements that are stepped alike.
+/// A range of a bucket's elements stepped with the same options.
 struct SteppedRun {
   FlatRange range;
   bool decays = false;
-  int parameter = 0;  // of the block, the first
+  int parameter = 0;  // first parameter of the range, in the bucket
 };
 
-/// Where optimizer state is kept that is not in memory, and how many of its parts are at once.
+/// Location of optimizer state that is not kept in memory, and the number of sub-groups in memory
+/// at once.
 struct StateBuffers {
   OffloadPlace place = {};
   int count = 1;
 };
 
-/// What changes from step to step.
+/// Options that change from step to step.
 struct StepOptions {
   double learning_rate = 0.0;
   double beta1 = 0.9, beta2 = 0.999;
   std::int64_t step = 1;  // counted from 1
 };
 
-/// Bytes of optimizer state: in memory all the time, in a store, and of the store's buffers.
+/// Bytes of optimizer state: kept in memory, in a store, and in the store's buffers.
 struct OptimizerBytes {
   std::int64_t moments = 0, master = 0;
   std::int64_t stored_moments = 0, stored_master = 0;
   std::int64_t buffers = 0;
-  // On the host where the parameters are a device's: of the kept state, and to step it there.
+  // Device runs: the share of the kept state on the host, and the buffers to step it there.
   std::int64_t host_moments = 0, host_master = 0, host_step = 0;
   bool operator==(const OptimizerBytes&) const = default;
 };
-/// What an Optimizer of these blocks will hold, whose parameters are as `options` say, with so many
-/// parts from a store at once.
+/// Bytes an Optimizer of these buckets will hold; `options` describe the parameters, `stored` the
+/// store.
 OptimizerBytes optimizer_bytes(const std::vector<ParameterBlock>& blocks,
                                const StateOptions& options, const StateBuffers& stored);
 
 class Optimizer {
  public:
-  /// `stored`: for the parts of the store's blocks that are not kept in memory.
+  /// `stored`: for sub-groups whose state is not kept in memory.
   Optimizer(ParameterStore& store, const OptimizerConfig& config, double gradient_clipping,
             const StateBuffers& stored = {});
 
-  /// The L2 norm of the whole model's gradient: each tensor counted once, however it is sharded,
-  /// replicated or tied. Collective over the grid; fixes the clip factor for step(). `loss_scale`:
-  /// what the loss, and so the gradients, were multiplied with (fp16). Returns the norm before
-  /// clipping, of the gradients without that factor. Where it is not finite, step() will change
-  /// nothing on any rank; it is NaN where `usable` is false on one.
+  /// Returns the L2 norm of the whole model's gradient before clipping, and sets the clip factor of
+  /// step(). Each tensor counts once, however it is sharded, replicated or tied. Collective over
+  /// the grid. `loss_scale`: factor of the loss and hence of the gradients (fp16), removed from the
+  /// norm. If the norm is not finite, step() changes nothing on any rank; it is NaN if `usable` is
+  /// false on any rank.
   double gradient_norm(const Stream& stream, Communicator& world,
                        std::optional<double> loss_scale = {}, bool usable = true);
-  /// Whether the host takes no part in steps: nothing of theirs is on it, nor on a disk.
+  /// True if steps need no host: nothing of them is on the host or a disk.
   bool decides_on_device() const;
-  /// The same without a wait, where decides_on_device(): the factor and whether the step may change
-  /// anything are found by the device. `loss`: this rank's part of the loss, (1) float64 on the
-  /// device; empty: none; where it is not finite the step cannot be used. Behind such a step
-  /// nothing changes until go_on(). `all`: for messages of the device's memory.
+  /// The same without waiting, if decides_on_device(): the device finds the clip factor and whether
+  /// the step may change anything. `loss`: this rank's share of the loss, (1) float64 on the
+  /// device; empty: none. A loss that is not finite makes the step unusable; after such a step
+  /// nothing changes until go_on(). `all`: all ranks, for device memory.
   LateNumbers late_gradient_norm(const Stream& stream, Communicator& all,
                                  std::optional<double> loss_scale, const Tensor& loss);
   void go_on(const Stream& stream) const { verdict_.go_on(stream); }
-  /// Called by each step() before it changes anything: nothing else changes parameters, master copy
-  /// and moments during a run (of gathers each rank sends what its own steps have made).
+  /// Sets a function that each step() calls before it changes anything. Nothing else changes
+  /// parameters, master copy and moments during a run: in a gather, each rank sends what its own
+  /// steps made.
   void before_update(std::function<void()> wait) { before_update_ = std::move(wait); }
-  /// AdamW on `stepped` of one block, or on a part of it (PlanShape's parts; -1: on all).
+  /// AdamW on the `stepped` elements of a bucket, or on one sub-group of them (`part`; -1: all).
   void step(const Stream& stream, int block, int part, const StepOptions& options);
 
-  // Optimizer state of a part that is not kept in memory: there from wait_fetch to start_store.
-  // Error where the disk fails.
+  // State of a sub-group that is not kept in memory: available from wait_fetch() to start_store().
+  // Error if the disk fails.
   void start_fetch(int block, int part) { offload_->start_read(unit(block, part)); }
   void wait_fetch(int block, int part) { offload_->wait_read(unit(block, part)); }
   void start_store(int block, int part) { offload_->start_write(unit(block, part)); }
   void wait_store(int block, int part) { offload_->wait_write(unit(block, part)); }
 
-  /// What of a block's state is in memory all the time: all of it, unless it is cut into parts.
+  /// The state of a bucket that stays in memory: all of it unless it is cut into sub-groups.
   const StateView& kept_state(int block) const { return kept_[static_cast<std::size_t>(block)]; }
-  /// Calls visit(StateView) for all of a block's state, wherever it is, piece by piece: between
-  /// steps. With Access::replace a piece is zero before.
+  /// Calls visit(StateView) for all state of a bucket, wherever it is, piece by piece. Use between
+  /// steps. With Access::replace a piece is zero first.
   template <class Visit>
   void visit_state(const Stream& stream, int block, Access access, Visit&& visit) {
     if (kept_state(block).first.range.count() > 0) visit(kept_state(block));
@@ -100,10 +104,10 @@ class Optimizer {
     for (int part = is.kept_parts; part < std::ssize(is.parts); ++part)
       offload_->visit(stream, unit(block, part), access, [&] { visit(state_of(block, part)); });
   }
-  /// Whether weights are not simply their masters rounded to nearest.
+  /// True if weights are not just their masters rounded to nearest.
   bool rounds_stochastically() const { return !numbers_.empty(); }
   bool has_master() const { return store_.type() != DType::f32; }
-  /// Where state is that is not in memory; null: nowhere.
+  /// The store of state that is not in memory; null: none.
   const OffloadStore* offload() const { return offload_.get(); }
   OptimizerBytes allocated() const;
 
@@ -121,19 +125,20 @@ class Optimizer {
   double clip_;
   bool skip_ = false;  // the host knows that the gradients are not finite
   std::function<void()> before_update_ = [] {};
-  // State that is in memory all the time.
+  // State kept in memory.
   struct StateMemory {
     Memory moments, master;
   };
   StateMemory memory_,
-      host_memory_;  // where the parameters are; on the host where that is elsewhere
+      host_memory_;  // first: in the parameters' space; second: on the host, if that is another
   std::unique_ptr<HostStep> host_step_;
   std::vector<StateView> kept_;  // by block
   std::unique_ptr<OffloadStore> offload_;
-  std::vector<int> first_unit_;                // by block: of its first part that is not kept
-  std::vector<std::vector<SteppedRun>> runs_;  // by block: what step() updates
-  std::vector<std::vector<ElementNumbers>> numbers_;  // by block and parameter: for random rounding
-  std::vector<std::vector<FlatRange>> counted_;       // by block: what the norm counts
+  std::vector<int> first_unit_;  // by bucket: unit of its first sub-group that is not kept
+  std::vector<std::vector<SteppedRun>> runs_;  // by bucket: ranges step() updates
+  std::vector<std::vector<ElementNumbers>>
+      numbers_;                                  // by bucket and parameter, for random rounding
+  std::vector<std::vector<FlatRange>> counted_;  // by bucket: ranges the norm counts
   StepVerdict verdict_;
 };
 

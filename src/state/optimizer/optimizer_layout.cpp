@@ -6,7 +6,7 @@
 namespace triax {
 namespace {
 
-// Runs in order of their begin; those that touch become one.
+// Sorts ranges and merges those that touch.
 std::vector<FlatRange> joined(std::vector<FlatRange> ranges) {
   std::sort(ranges.begin(), ranges.end(),
             [](const FlatRange& a, const FlatRange& b) { return a.begin < b.begin; });

@@ -1,6 +1,6 @@
 #pragma once
-// What of a rank's blocks the optimizer counts in the norm, and where their state is: in memory or
-// stored, on the host or a device. Internal to Optimizer and its bytes.
+// Ranges of a rank's buckets that the norm counts and a step updates, and the location of their
+// state. Internal to Optimizer and optimizer_bytes().
 #include <cstdint>
 #include <vector>
 
@@ -8,18 +8,19 @@
 
 namespace triax {
 
-/// What this rank counts in the norm: its own part of the tensors that it owns. The pieces of one
-/// tensor may alternate row by row (GPT-2's q, k and v): joined, they are one run again.
+/// Ranges this rank counts in the norm: its own shard of the tensors it owns. Pieces of one tensor
+/// may alternate row by row (GPT-2's q, k and v); merged, they are one range again.
 std::vector<FlatRange> counted_ranges(const ParameterBlock& block);
 
-/// What this rank steps, in the order of memory: neighbours that touch and decay alike in one run,
-/// or each parameter `apart`.
+/// Ranges this rank steps, in memory order. Adjacent parameters with the same decay form one range,
+/// unless `apart`: then each parameter is its own.
 std::vector<SteppedRun> stepped_runs(const ParameterBlock& block, bool apart);
 
-/// Whether state on the host belongs to parameters of a device.
+/// True if the host steps parameters of a device: their state is on the host or in a store.
 bool steps_on_host(const std::vector<ParameterBlock>& blocks, MemorySpace space);
 
-/// Of the state that is not kept in memory: a dataset a block and kind of state, a unit a part.
+/// Layout of state that is not kept in memory: one dataset per bucket and kind of state (moments,
+/// master), one unit per sub-group.
 struct StoredState {
   std::vector<OffloadDataset> datasets;
   std::vector<OffloadUnit> units;
@@ -27,7 +28,8 @@ struct StoredState {
 };
 StoredState stored_state(const std::vector<ParameterBlock>& blocks, bool has_master);
 
-/// Both moments and the master copy take as much each of `stored`.
+/// Splits `stored` bytes: a third each for the two moments and the master copy; all to the moments
+/// without one.
 void set_stored(OptimizerBytes& bytes, std::int64_t stored, bool has_master);
 
 }  // namespace triax

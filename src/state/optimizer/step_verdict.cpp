@@ -10,7 +10,7 @@ StepNumbers LateNumbers::read() const {
 StepVerdict::StepVerdict(const MemorySource& source)
     : sums_(source.take("numbers", 2 * sizeof(double))), factor_(source, sizeof(float), "numbers") {
   for (Buffer& numbers : late_) numbers = Buffer::beside(source.space, 2 * sizeof(double));
-  *host_factor().as<float>() = 1.0F;  // on the host, where steps may come without a norm
+  *host_factor().as<float>() = 1.0F;  // a step may come without a norm before it
 }
 
 void StepVerdict::begin(const Stream& stream) const {

@@ -1,7 +1,6 @@
 #pragma once
-// Whether a step may change anything, and by which factor its gradients are clipped. On a device it
-// is decided there, behind the backward pass, and the host, which reads the numbers when it likes,
-// need not wait.
+// Decides whether a step may change anything, and its clip factor. On a device the decision is made
+// there, after the backward pass; the host reads the numbers later and need not wait.
 #include <array>
 #include <memory>
 
@@ -12,7 +11,7 @@
 
 namespace triax {
 
-/// Of the whole model.
+/// Numbers of one step of the whole model.
 struct StepNumbers {
   double loss_sum = 0.0;
   double grad_norm = 0.0;  // before clipping; not finite: the step changed nothing
@@ -27,7 +26,7 @@ class LateNumbers {
       : sums_(sums), arrived_(std::move(arrived)), rule_(rule) {}
   bool pending() const { return sums_.data() != nullptr; }
   const Event& arrived() const { return arrived_; }
-  /// Once they have arrived, and before the step after the next begins.
+  /// Call once they have arrived, and before the step after the next begins.
   StepNumbers read() const;
 
  private:
@@ -38,37 +37,39 @@ class LateNumbers {
 
 class StepVerdict {
  public:
-  /// In pieces of the part "numbers" of `source`.
+  /// Allocates in region "numbers" of `source`.
   explicit StepVerdict(const MemorySource& source);
-  /// Bytes of those pieces.
+  /// Bytes it takes there.
   static constexpr std::int64_t bytes() {
     return DeviceArena::footprint(2 * sizeof(double)) + DeviceArena::footprint(sizeof(float));
   }
 
-  /// 0, behind what `stream` has; then the place for this rank's sum of squares, (1) float64.
+  /// Zeroes the sums, after the work in `stream`; squares() then collects this rank's sum of
+  /// squares, (1) float64.
   void begin(const Stream& stream) const;
   Tensor squares() const { return sums().slice(0, 0, 1); }
-  /// What adamw() takes: where the parameters are, and on the host where the host decided.
+  /// The factor adamw() takes: in the parameters' space, and on the host if the host decided.
   Tensor factor() const { return factor_.there().tensor(DType::f32, {1}); }
   Tensor host_factor() const { return factor_.here().tensor(DType::f32, {1}); }
 
-  /// Waits for `stream`.
+  /// This rank's sum of squares; waits for `stream`.
   double read_squares(const Stream& stream, const WaitForDevice& wait) const;
-  /// By the host: `factor` for the steps of `stream` from here on; NaN: they change nothing.
+  /// Host decision: `factor` applies to later steps of `stream`; NaN: they change nothing.
   void decide(const Stream& stream, float factor) const;
-  /// By the device. `loss`: this rank's part of it, (1) float64; empty: it has none. Collective
-  /// over `all`. Behind a step that could not be used nothing changes until go_on().
+  /// Device decision. Collective over `all`. `loss`: this rank's share of it, (1) float64; empty:
+  /// none. After an unusable step nothing changes until go_on().
   LateNumbers decide(const Stream& stream, Communicator& all, const Tensor& loss,
                      const ClipRule& rule);
-  /// The host has seen that a step could not be used.
+  /// Re-enables steps, after the host has seen that one was unusable.
   void go_on(const Stream& stream) const { fill_zero(stream, factor()); }
 
  private:
   Tensor sums() const { return sums_.tensor(DType::f64, {2}); }
 
-  Memory sums_;                 // {squares, loss}
-  Mirror factor_;               // float32
-  std::array<Buffer, 2> late_;  // sums for the host: of this step, and of the one before
+  Memory sums_;    // {squares, loss}
+  Mirror factor_;  // float32
+  std::array<Buffer, 2>
+      late_;  // copies of the sums for the host: of this step and of the previous one
   int step_ = 0;
 };
 

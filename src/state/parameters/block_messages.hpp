@@ -1,11 +1,11 @@
 #pragma once
-// What ParameterStore sends for a block, before it is sent: for dry runs.
+// Messages that ParameterStore will send for a bucket, for dry runs.
 #include "src/comm/interface/planned_messages.hpp"
 #include "src/state/parameters/parameter_store.hpp"
 
 namespace triax {
 
-/// Messages of one rank, one call each.
+/// Messages of one rank, by call of ParameterStore.
 struct BlockMessages {
   Messages tensor_sum;            // tensor axis: sum_over_tensor
   Messages replica_sum;           // data axis: sum_over_replicas
@@ -14,8 +14,8 @@ struct BlockMessages {
   std::vector<Messages> gathers;  // data axis, by piece: start_gather
 };
 
-/// `block` as it is laid out on the rank, which is one of `tensor_size` along tensor; what is cut
-/// along data, the options say.
+/// Messages of `block`, laid out on a rank of `tensor_size` tensor ranks; `options` give the
+/// sharding over the data axis.
 BlockMessages block_messages(const ParameterBlock& block, const StateOptions& options,
                              int tensor_size);
 

@@ -3,7 +3,7 @@
 namespace triax {
 namespace {
 
-// A parameter within its whole block; nothing of nothing.
+// A parameter as a view of its whole bucket; empty if `flat` is.
 Tensor view(const Tensor& flat, const PlacedParameter& param) {
   if (flat.empty()) return {};
   const FlatRange range = param.range();

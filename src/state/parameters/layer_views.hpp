@@ -1,5 +1,5 @@
 #pragma once
-// The parameters and gradients of blocks as layers want them: by chunk, layer and parameter.
+// Views of bucket memory as parameters and gradients of layers.
 #include <vector>
 
 #include "src/state/parameter_block.hpp"
@@ -8,16 +8,15 @@ namespace triax {
 
 class LayerViews {
  public:
-  /// Of nothing yet. `blocks` outlives the views.
+  /// All views are empty at first. `blocks` must outlive the object.
   LayerViews(const Stage& stage, const std::vector<ParameterBlock>& blocks);
 
-  /// Points the layers of a block to its whole parameters (elements of the block); empty: to
-  /// nothing.
+  /// Points the layers of a bucket to its whole parameters `weights`; empty: to nothing.
   void show_weights(int block, const Tensor& weights);
-  /// The same of its gradient, which `first_microbatch` writes and the others add to.
+  /// The same for its gradient, which micro-batch `first_microbatch` writes and later ones add to.
   void show_gradient(int block, const Tensor& gradient, int first_microbatch = 0);
 
-  /// Parameters and gradients of a layer, as it wants them for a micro-batch.
+  /// Parameters and gradients of a layer for a micro-batch.
   const LayerParameters& layer(int chunk, int index, int microbatch);
 
  private:

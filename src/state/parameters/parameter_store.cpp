@@ -7,12 +7,12 @@
 namespace triax {
 namespace {
 
-// This rank's part of a whole block.
+// This rank's shard of a whole bucket.
 Tensor own_part(const Tensor& whole, const ParameterBlock& block) {
   return whole.slice(0, block.own.begin, block.own.count());
 }
 
-// What of a block's parameters is in memory all the time.
+// The parameters of a bucket that stay in compute memory.
 FlatRange kept_parameters(const ParameterBlock& block) {
   return block.stored() ? FlatRange{} : block.parameters;
 }
@@ -21,14 +21,14 @@ FlatRange kept_gradients(const ParameterBlock& block) {
   return block.gradients;
 }
 
-// Elements of range(block) of all blocks.
+// Total elements of range(block) over all buckets.
 std::int64_t elements_of(const std::vector<ParameterBlock>& blocks, const auto& range) {
   std::int64_t total = 0;
   for (const ParameterBlock& block : blocks) total += range(block).count();
   return total;
 }
 
-// Bytes of a whole block of a pool.
+// Bytes of a whole bucket of a pool.
 std::size_t whole_bytes(const std::vector<ParameterBlock>& blocks, const WholeBuffers& whole,
                         std::size_t pool, DType type) {
   std::int64_t elements = 0;
@@ -37,7 +37,7 @@ std::size_t whole_bytes(const std::vector<ParameterBlock>& blocks, const WholeBu
   return static_cast<std::size_t>(elements) * size_of(type);
 }
 
-// Carves range(block) of all blocks out of one piece of memory, a part of `source`.
+// Allocates range(block) of all buckets as one piece of memory, region `part` of `source`.
 Memory carve(const std::vector<ParameterBlock>& blocks, DType type, const MemorySource& source,
              const char* part, const auto& range, const auto& take) {
   const std::int64_t total = elements_of(blocks, range);
@@ -88,7 +88,8 @@ ParameterStore::ParameterStore(const Stage& stage, ProcessGrid& grid, const Stat
         shard_group_.rank(), shard_group_.size());
   for (std::size_t b = 0; b < blocks_.size(); ++b)
     states_[b].gathers.resize(static_cast<std::size_t>(gathers_of(blocks_[b])));
-  if (options.shard.groups > 1) grid.across(Axis::data, options.shard.groups);  // made together
+  if (options.shard.groups > 1)
+    grid.across(Axis::data, options.shard.groups);  // all ranks make the group here
   weight_memory_ = carve(blocks_, options.type, options.memory(), "parameters", kept_parameters,
                          [&](std::size_t b, const BlockView& view) { states_[b].weights = view; });
   gradient_memory_ =
@@ -199,7 +200,7 @@ void ParameterStore::start_reduce(const Stream& stream, int index) {
     state.reduce = grid_.data().all_reduce(stream, whole);
     return;
   }
-  // The first of a step goes where it is kept; what follows is added there when it has arrived.
+  // The first result of a step is stored where it is kept; later ones are added to it on arrival.
   const Tensor to =
       windows() && !state.summed ? state.gradients.data : own_part(whole, block(index));
   state.reduce = shard_group_.reduce_scatter(stream, to, whole);

@@ -1,5 +1,5 @@
 #pragma once
-// Parameters and gradients of a stage in flat blocks, and what is done with whole blocks.
+// Parameters and gradients of a stage in flat buckets, and the operations on whole buckets.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -14,22 +14,22 @@
 
 namespace triax {
 
-/// Bytes of the parameters and gradients that a rank keeps in memory, of the buffers for whole
-/// blocks, and of parameters in a store.
+/// Bytes a rank keeps in memory for parameters and gradients, for buffers of whole buckets, and for
+/// parameters in a store.
 struct StateBytes {
   std::int64_t parameters = 0, gradients = 0, whole_gradients = 0, gathered = 0;
   ShardBytes stored = {};
   bool operator==(const StateBytes&) const = default;
 };
-/// What a ParameterStore of these blocks will hold.
+/// Bytes a ParameterStore of these buckets will hold.
 StateBytes state_bytes(const std::vector<ParameterBlock>& blocks, const StateOptions& options,
                        const WholeBuffers& whole);
 
-/// Elements of a block in memory: a run of them.
+/// A contiguous range of a bucket's elements in memory.
 struct BlockView {
   Tensor data;  // (range.count())
   FlatRange range;
-  /// The elements `part` of the block, which must lie within the range.
+  /// Elements `part` of the bucket, which must lie within the range.
   Tensor at(const FlatRange& part) const {
     return data.slice(0, part.begin - range.begin, part.count());
   }
@@ -37,39 +37,41 @@ struct BlockView {
 
 class ParameterStore {
  public:
-  /// `grid` outlives the store. `whole` may be empty up to ZeRO-1. Collective over the data axis.
+  /// Collective over the data axis. `grid` must outlive the store. `whole` may be empty below
+  /// ZeRO-2.
   ParameterStore(const Stage& stage, ProcessGrid& grid, const StateOptions& options,
                  const WholeBuffers& whole = {});
-  ParameterStore(const ParameterStore&) = delete;  // its parts point at each other
+  ParameterStore(const ParameterStore&) = delete;  // members point at each other
   ParameterStore& operator=(const ParameterStore&) = delete;
 
   const std::vector<ParameterBlock>& blocks() const { return blocks_; }
-  /// Of the parameters' elements.
+  /// Element type of the parameters.
   DType type() const { return options_.type; }
   DType gradient_type() const { return options_.gradient_type; }
-  /// Where parameters and gradients are, but for what is in a store.
+  /// Memory of parameters and gradients, except those in a store.
   MemorySpace space() const { return options_.space; }
   MemorySource memory() const { return options_.memory(); }
-  /// How whoever works on what it holds waits for the device.
+  /// The wait for the device, for code that works on this store's tensors.
   WaitForDevice wait() const {
     return [&grid = grid_](const Event& event) { grid.drain(event); };
   }
-  /// Where the parameters' shards are on a disk; null: nowhere.
+  /// The file with the parameters' shards; null: none is on a disk.
   const OffloadStore* offload() const { return stored_ ? stored_->file() : nullptr; }
-  /// What this rank keeps of a block's parameters and of its gradient; where the parameters are in
-  /// a store, from wait_load to unload or start_save only.
+  /// The elements of a bucket's parameters and gradient that this rank keeps. Parameters in a store
+  /// are available only from wait_load() to unload() or start_save().
   const BlockView& weights(int block) const { return of(block).weights; }
   const BlockView& gradients(int block) const { return of(block).gradients; }
-  /// What a Step changes: weights(block), but the shard on the host where its state is there too.
+  /// The weights an optimizer step changes: weights(block), or the shard on the host if the
+  /// optimizer state is there too.
   BlockView stepped_weights(int block);
-  /// Parameters and gradients of a layer, as it wants them for a micro-batch. They point to memory
-  /// where the plan has the block whole.
+  /// Parameters and gradients of a layer for a micro-batch. They point to memory while the plan has
+  /// the bucket whole.
   const LayerParameters& layer(int chunk, int index, int microbatch) {
     return layers_.layer(chunk, index, microbatch);
   }
 
-  /// Calls visit(BlockView) with what this rank keeps of a block's parameters, wherever it is:
-  /// between steps, one at a time. With Access::replace it is zero before.
+  /// Calls visit(BlockView) with the parameters this rank keeps of a bucket, wherever they are. Use
+  /// between steps, one bucket at a time. With Access::replace they are zero first.
   template <class Visit>
   void visit_weights(const Stream& stream, int block, Access access, Visit&& visit) {
     const ParameterBlock& is = blocks_[static_cast<std::size_t>(block)];
@@ -81,45 +83,47 @@ class ParameterStore {
 
   StateBytes bytes() const;
 
-  // Gradients of a block. Start returns at once; what `stream` does after Wait sees the result.
-  /// ZeRO-2: the whole gradient, which `microbatch` writes first.
+  // Gradients of a bucket. Start calls return at once; work issued to `stream` after a wait sees
+  // the result.
+  /// ZeRO-2: makes the whole gradient available; `microbatch` writes it first.
   void open_gradient(int block, int microbatch);
   void sum_over_replicas(const Stream& stream, int block);
-  /// Among the ranks that hold the same part of a tensor. make_groups() before the first of a run,
-  /// together and with no message under way: NCCL splits a communicator only then.
+  /// Sums partial gradients among the ranks that hold the same range of a tensor. Call
+  /// make_groups() once before, on all ranks together and with no message under way: NCCL splits
+  /// communicators only then.
   void sum_over_tensor(const Stream& stream, int block);
   void make_groups();
   void start_reduce(const Stream& stream, int block);
   void wait_reduce(const Stream& stream, int block);
   /// Sums the tied embedding's (reduced) gradient over first and last stage.
   void sum_tied(const Stream& stream, int block);
-  /// All gradients of the step are final: what is reduced from here on belongs to the next.
+  /// All gradients of the step are final; later reductions belong to the next step.
   void end_gradients();
-  /// The whole parameters: of ZeRO-1, updated by all data ranks, a piece of them or (-1) all; of
-  /// ZeRO-3, for a while.
+  /// Gathers parameters. Below ZeRO-3: those updated by all data ranks, one piece of them or (-1)
+  /// all. ZeRO-3: the whole bucket until release().
   void start_gather(const Stream& stream, int block, int piece);
   void wait_gather(const Stream& stream, int block, int piece) {
     gather_of(block, piece).wait(stream);
   }
   void release(int block);
 
-  // ZeRO-3, the shard of a block whose parameters are in a store. Error where the disk fails.
+  // ZeRO-3 shards of a bucket whose parameters are in a store. Error if the disk fails.
   void start_load(int block) { stored_->of(block).start_load(); }
   void wait_load(const Stream& stream, int block);
   void unload(const Stream& stream, int block);
   void start_save(const Stream& stream, int block);
   void wait_save(int block) { stored_->of(block).wait_save(); }
-  /// Lets messages under way move on.
+  /// Makes progress on messages and copies under way.
   void progress();
 
  private:
   static constexpr int none = -1;
   struct State {
-    BlockView weights, gradients;  // kept
+    BlockView weights, gradients;  // the ranges this rank keeps
     int pool = 0;
-    // Whole buffers of the pools, where they are held.
+    // Buffers of the pools, while the bucket is whole.
     int gradient_slot = none, gathered_slot = none;
-    bool summed = false;  // the kept gradient has part of this step's already (ZeRO-2)
+    bool summed = false;  // ZeRO-2: the kept gradient already contains a part of this step
     Request reduce;
     std::vector<Request> gathers;  // by piece
   };

@@ -12,8 +12,8 @@
 namespace triax {
 namespace {
 
-// The names that a tensor may have: the model's own, and that without the "transformer." or
-// "model." of the full model, which some savers leave out.
+// Possible names of a tensor in a file: the model's own, and that without the prefix "transformer."
+// or "model." of the full model, which some savers omit.
 std::vector<std::string> spellings(const std::string& name) {
   std::vector<std::string> all = {name};
   for (const std::string base : {"transformer.", "model."})
@@ -21,7 +21,7 @@ std::vector<std::string> spellings(const std::string& name) {
   return all;
 }
 
-// The name in the files, behind `prefix`; empty: none.
+// The tensor's name in the files, including `prefix`; empty if there is none.
 std::string find_name(const SafetensorsReader& reader, const std::string& prefix,
                       const std::string& name) {
   for (const std::string& spelling : spellings(name))
@@ -29,14 +29,14 @@ std::string find_name(const SafetensorsReader& reader, const std::string& prefix
   return {};
 }
 
-// What GPT-2 checkpoints carry beside parameters: the causal mask.
+// Entries of checkpoints that are no parameters: GPT-2's causal mask and rotary frequencies.
 bool is_buffer(const std::string& name) {
   return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
          name.ends_with("rotary_emb.inv_freq");
 }
 
-// Whether two matrices of one shape look the same: in rows all over them, as a head that was
-// trained on its own differs everywhere.
+// True if two matrices of one shape are equal in 64 rows spread over them. A head trained on its
+// own differs everywhere.
 bool alike(const SafetensorsReader& reader, const std::string& one, const std::string& other) {
   constexpr std::int64_t compared = 64;
   const Shape& shape = reader.entry(one).shape;
@@ -51,9 +51,9 @@ bool alike(const SafetensorsReader& reader, const std::string& one, const std::s
   return true;
 }
 
-// The name in the files of the matrix that is both embedding and head: some savers keep it under
-// the head's name alone. Where there are two, that differ, transformers 4 takes the embedding for
-// both and transformers 5 takes both: the user has to say.
+// Name in the files of the matrix that is both embedding and head; some savers keep only the head's
+// name. If both exist and differ, transformers 4 uses the embedding for both and transformers 5
+// uses each, so the user must decide.
 std::string find_tied(const SafetensorsReader& reader, const std::string& prefix,
                       const std::string& directory, const ModelNames& names) {
   const std::string embedding = find_name(reader, prefix, names.token_embedding);
@@ -68,12 +68,12 @@ std::string find_tied(const SafetensorsReader& reader, const std::string& prefix
   return embedding;
 }
 
-// A name in the files that ends with that of a tensor of the model, behind a prefix.
+// A prefix, and the name in the files made of it and a tensor's name.
 struct LongerName {
   std::string prefix, name;
 };
 
-// The first tensor of the model that the files have under a longer name alone; empty: none.
+// The first tensor of the model that the files have only under a longer name; empty if none.
 LongerName longer_name(const SafetensorsReader& reader, const std::vector<GlobalTensor>& tensors) {
   for (const GlobalTensor& tensor : tensors) {
     if (!find_name(reader, {}, tensor.name).empty()) continue;
@@ -85,7 +85,7 @@ LongerName longer_name(const SafetensorsReader& reader, const std::vector<Global
   return {};
 }
 
-// Whether all names in the files begin with `prefix`, and behind it are those of the model.
+// True if all names in the files begin with `prefix`, and without it include those of the model.
 bool fits(const SafetensorsReader& reader, const std::string& prefix,
           const std::vector<GlobalTensor>& tensors, const ModelConfig& model) {
   const ModelNames outside = ModelNames::of(model);

@@ -23,8 +23,8 @@ void for_each_weight_run(const ParameterBlock& block, const BlockView& kept, Vis
   }
 }
 
-// Calls visit(spec, piece, memory of a run, global index of its first element) for every run of
-// every weight that this rank keeps, and of its master copy.
+// Calls visit(spec, piece, memory of a range, global index of its first element) for every
+// contiguous range of the weights this rank keeps, and of their master copy.
 template <class Visit>
 void for_each_weight_run(const Stream& stream, ParameterStore& store, Optimizer* optimizer,
                          Visit&& visit) {
