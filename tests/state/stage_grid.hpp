@@ -1,5 +1,5 @@
 #pragma once
-// Stages of a model for every place of a tensor x pipeline grid, in one process.
+// Stages of a model for all coordinates of a tensor x pipeline grid, in one process.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -15,8 +15,8 @@ inline ModelConfig golden_model(const std::string& name) {
   return model_from_huggingface(contents(read_golden(name).directory + "/config.json"), name);
 }
 
-/// A shape that every tensor size of 1, 2, 3, 4, 6 and 12 can cut: key/value heads alone, and
-/// shared by 2 or 3 ranks.
+/// A shape that tensor sizes 1, 2, 3, 4, 6 and 12 divide; key/value heads belong to one rank each,
+/// or are shared by 2 or 3.
 inline ModelConfig divisible_model(Architecture architecture, bool tied) {
   ModelConfig model;
   model.architecture = architecture;
@@ -36,7 +36,7 @@ inline ModelConfig divisible_model(Architecture architecture, bool tied) {
   return model;
 }
 
-/// Key/value heads that the tensor size divides or that divide it.
+/// True if the tensor size divides the key/value heads, or they divide it.
 inline bool carries_heads(const ModelConfig& model, int tensor) {
   return model.heads % tensor == 0 &&
          (model.kv_heads % tensor == 0 || tensor % model.kv_heads == 0);
@@ -60,7 +60,7 @@ inline std::vector<std::unique_ptr<Stage>> stages_of(const ModelConfig& model,
   return stages;
 }
 
-/// The models and grids that the tests of this folder run through: visit(model, grid).
+/// Calls visit(model, grid) for the models and grids that the tests of this folder run through.
 template <class Visit>
 void for_each_grid(Visit&& visit) {
   for (const Architecture architecture :

@@ -10,8 +10,8 @@ namespace {
 
 using testing::Each;
 
-// Over all ranks of any grid, with any cut over the data axis, each element of each tensor is owned
-// exactly once.
+// Over all ranks of any grid, with any sharding over the data axis, each element of each tensor has
+// exactly one owner.
 TEST(ParameterBlocks, OwnEveryElementOnce) {
   for_each_grid([](const ModelConfig& model, const GridOfStages& grid) {
     for (const int data : {1, 3}) {
@@ -46,7 +46,7 @@ TEST(ParameterBlocks, PartsOverTheDataAxisAreEqualAndWhole) {
       }
 }
 
-// One plan is for all tensor ranks, also where they have unequal parts of a parameter.
+// One plan serves all tensor ranks, also if their shares of a parameter are unequal.
 TEST(ParameterBlocks, AreCutAlikeOnAllTensorRanks) {
   const auto cuts = [](const Stage& stage, const DataShard& shard) {
     std::vector<std::string> found;
@@ -82,7 +82,8 @@ TEST(ParameterBlocks, AreCutAlikeOnAllTensorRanks) {
   });
 }
 
-// Offloaded optimizer state: what is kept comes first, then parts that begin pages of a file.
+// Offloaded optimizer state: the range kept in memory comes first, then sub-groups that begin at
+// file pages.
 TEST(ParameterBlocks, AreSteppedInParts) {
   const Stage stage(golden_model("gpt2-odd"), {}, 16);
   for (const double share : {0.0, 0.3, 1.0}) {
@@ -152,7 +153,7 @@ TEST(ParameterBlocks, AShareOfTheShardsStaysInMemory) {
   }
 }
 
-// Of a device's run: the rest in the host's memory, as far as that goes, else on a disk.
+// Device runs: shards beyond the limit go to host memory as far as it has room, else to the disk.
 TEST(ParameterBlocks, AHostHasTheFirstOfTheShardsThatDoNotStay) {
   const Stage stage(golden_model("gpt2-odd"), {}, 16);
   DataShard shard{.size = 2, .rank = 1, .zero_stage = 3};
@@ -174,7 +175,8 @@ TEST(ParameterBlocks, AHostHasTheFirstOfTheShardsThatDoNotStay) {
   }
 }
 
-// The last blocks', as far as the share goes; and what is on a disk as a whole.
+// The host keeps the state of the last buckets, up to its share, and of buckets entirely in a
+// store.
 TEST(ParameterBlocks, AHostHasAShareOfADevicesState) {
   const Stage stage(golden_model("gpt2-odd"), {}, 16);
   const auto on_host = [&](bool of_device, double host, double disk) {
@@ -230,7 +232,7 @@ TEST(ParameterBlocks, ParametersAreAlignedAndApart) {
   });
 }
 
-// Every parameter of every layer is in one block, at one place.
+// Every parameter of every layer is in one bucket, at one offset.
 TEST(ParameterBlocks, HoldEveryParameterOfEveryLayer) {
   for_each_grid([](const ModelConfig& model, const GridOfStages& grid) {
     for (const auto& stage : stages_of(model, grid)) {
@@ -279,8 +281,8 @@ TEST(ParameterBlocks, ATiedEmbeddingIsSharedOrDoubled) {
   EXPECT_EQ(first[0].params[0].offset, last[0].params[0].offset);
 }
 
-// What is summed over the tensor axis: all of the partial pieces, and beside them nothing that is
-// another rank's own.
+// The ranges summed over the tensor axis are all partial pieces, and contain no other elements that
+// belong to one rank.
 TEST(ParameterBlocks, PartialRangesAreThePartialPieces) {
   for_each_grid([](const ModelConfig& model, const GridOfStages& grid) {
     for (const auto& stage : stages_of(model, grid))

@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Two datasets, of which unit p has elements [1024 p, 1024 (p + 1)), the last fewer.
+// Two datasets; unit p has elements [1024 p, 1024 (p + 1)) of each, the last unit fewer.
 class OffloadStoreTest : public testing::Test {
  protected:
   static constexpr std::int64_t part = 1024;
@@ -35,7 +35,7 @@ class OffloadStoreTest : public testing::Test {
       std::fill_n(memory.as<float>(), memory.elements(), value + static_cast<float>(run));
     }
   }
-  // Every element of the unit is `value`, those of the second run one more.
+  // True if every element of the unit's first range is `value`, and of its second one more.
   static bool holds(const OffloadStore& store, int unit, float value) {
     const auto all_are = [&](const Tensor& memory, float number) {
       return std::all_of(memory.as<float>(), memory.as<float>() + memory.elements(),
@@ -48,7 +48,7 @@ class OffloadStoreTest : public testing::Test {
   const Stream stream_;
 };
 
-// Buffers of two runs of a page; datasets of three pages (4096 bytes each).
+// Buffers hold two ranges of a page; datasets have three pages (4096 bytes each).
 TEST_F(OffloadStoreTest, TakesWholePages) {
   EXPECT_EQ(make(2)->bytes(), (OffloadBytes{2 * 2 * 4096, 2 * 3 * 4096}));
   EXPECT_GE(make(2)->file_bytes(), 2 * 3 * 4096);
@@ -93,7 +93,7 @@ TEST_F(OffloadStoreTest, UnitsComeAndGoSideBySide) {
   store->visit(stream_, 1, Access::read, [&] { EXPECT_FALSE(holds(*store, 1, 8.0F)); });
 }
 
-// As a disk that is slow keeps a rank: the others are to wait longer for it.
+// A slow disk delays a rank, and the others must wait longer for it.
 TEST_F(OffloadStoreTest, WaitsForTheDiskAreFileWork) {
   struct Watch final : WaitWatch {
     void begins() override {}
@@ -123,15 +123,15 @@ TEST_F(OffloadStoreTest, VisitsReadUpdateAndReplace) {
   });
   store->visit(stream_, 0, Access::read, [&] {
     EXPECT_TRUE(holds(*store, 0, 4.0F));
-    fill(*store, 0, 5.0F);  // lost
+    fill(*store, 0, 5.0F);  // lost: the access is read
   });
   store->visit(stream_, 0, Access::read, [&] { EXPECT_TRUE(holds(*store, 0, 4.0F)); });
   store->visit(stream_, 0, Access::replace, [&] {
-    EXPECT_EQ(store->at(0, 0).as<float>()[0], 0.0F);  // not what the buffer had
+    EXPECT_EQ(store->at(0, 0).as<float>()[0], 0.0F);  // not the old content of the buffer
   });
 }
 
-// One buffer: it is free again, and the file has what it had.
+// With one buffer: it is free again, and the file is unchanged.
 TEST_F(OffloadStoreTest, AVisitorThatFailsLeavesTheStoreUsable) {
   const auto store = make(1);
   store->visit(stream_, 1, Access::replace, [&] { fill(*store, 1, 3.0F); });

@@ -1,4 +1,4 @@
-// Elements between files and tensors of a device.
+// Elements moved between files and device tensors.
 #include "src/state/offload/staging.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ TEST_P(StagingTest, PutsFloatsRoundedToTheTensorsType) {
     const Tensor from = staging.take(space, DType::f32, 100);
     for (int i = 0; i < 100; ++i) from.as<float>()[i] = static_cast<float>(i);
     staging.put(stream, to, from);
-    std::fill_n(from.as<float>(), 100, -1.0F);  // it may change at once
+    std::fill_n(from.as<float>(), 100, -1.0F);  // may change once put() has returned
     const Buffer back(memory.bytes());
     copy(stream, back.tensor(type, {100}), to);
     stream.synchronize();

@@ -1,4 +1,4 @@
-// Shards beside a device, in the host's memory and on a disk: on the emulated device or a GPU.
+// Shards of a device in host memory and on a disk, on the emulated device or a GPU.
 #include "src/state/offload/stored_shards.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 class StoredShardsTest : public testing::Test {
  protected:
   static constexpr std::int64_t count = 5000;
-  static constexpr int blocks = 3;  // the second one stays beside the compute
+  static constexpr int blocks = 3;  // the second one stays in compute memory
 
   void SetUp() override {
     if (device_count() == 0) GTEST_SKIP() << "skipped: no CUDA device";
@@ -67,7 +67,7 @@ class StoredShardsTest : public testing::Test {
   std::unique_ptr<StoredShards> shards_;
 };
 
-// Also where the disk's word comes before anybody waits for the shard.
+// The error may appear in progress() before anybody waits for the shard.
 TEST_F(StoredShardsTest, AReadThatFailsIsAnErrorAtTheLatestWhereItIsWaitedFor) {
   make(false);
   put(0, 2.0F);
@@ -92,13 +92,13 @@ TEST_F(StoredShardsTest, ComeAndGoThroughOneBuffer) {
     put(2, 3.0F);
     const Buffer back = Buffer::pinned(count * sizeof(float));
     const Tensor seen = back.tensor(DType::f32, {count});
-    copy(stream_, seen, loaded(0));  // late, and before the buffer has the next
+    copy(stream_, seen, loaded(0));  // runs late, and before the buffer gets its next shard
     shards_->of(0).unload(stream_);
     fill_constant(stream_, loaded(2), 7.0F);
     shards_->of(2).start_save(stream_, false);
     shards_->progress();
     shards_->of(2).wait_save();
-    fill_constant(stream_, loaded(0), 8.0F);  // of no effect
+    fill_constant(stream_, loaded(0), 8.0F);  // not saved
     shards_->of(0).unload(stream_);
     EXPECT_TRUE(has(2, 7.0F));
     EXPECT_TRUE(has(0, 2.0F));
@@ -125,7 +125,7 @@ TEST_F(StoredShardsTest, AreSteppedByTheHostWhereItHasThem) {
   EXPECT_TRUE(has(0, 4.0F));
 }
 
-// What is under way when the run ends goes nowhere.
+// A copy under way at the end of the run must write nowhere.
 TEST_F(StoredShardsTest, MayEndAmidACopy) {
   make(true);
   put(0, 2.0F);

@@ -1,5 +1,5 @@
-// AdamW on the host for a device's parameters: the numbers of adamw(), on the emulated device or a
-// GPU.
+// AdamW on the host for parameters of a device gives the numbers of adamw(), on the emulated device
+// or a GPU.
 #include "src/state/optimizer/host_step.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace triax {
 namespace {
 
-// More than two portions, the last of them short.
+// More than two portions, with a short last one.
 constexpr std::int64_t n = 2 * staged_elements + 1234;
 
 std::vector<float> wave(double step) {
@@ -40,7 +40,7 @@ TEST_P(HostStepTest, StepsAsAdamwDoes) {
   const bool master = type != DType::f32;
   const Stream host, stream(MemorySpace::device);
   std::vector<float> parameter = wave(0.1), gradient = wave(0.3), m = wave(0.01), v = wave(0.0);
-  // What is expected, on the host.
+  // Expected values, computed on the host.
   Buffer weights(static_cast<std::size_t>(n) * size_of(type)),
       gradients(static_cast<std::size_t>(n) * size_of(type));
   const Tensor w = weights.tensor(type, {n}), g = gradients.tensor(type, {n});

@@ -7,7 +7,7 @@
 namespace triax::test {
 namespace {
 
-// Another number for each element of each tensor.
+// A different number for each element of each tensor.
 float gradient_at(const std::string& name, std::int64_t index) {
   return std::sin(static_cast<float>(std::hash<std::string>{}(name) % 1000) +
                   0.37F * static_cast<float>(index));
@@ -36,8 +36,8 @@ double expected_norm(const ModelConfig& model) {
   return std::sqrt(squares);
 }
 
-// Replicated, tied, padded, shared by several tensor ranks: each tensor is counted once. Without
-// messages, the ranks' shares add up here.
+// Each tensor counts once, whether replicated, tied, padded or shared by several tensor ranks.
+// There are no messages, so the ranks' shares are added here.
 TEST(GradientNorm, CountsEachTensorOnce) {
   for_each_grid([](const ModelConfig& model, const GridOfStages& places) {
     ProcessGrid grid(MPI_COMM_SELF, {});
@@ -51,7 +51,7 @@ TEST(GradientNorm, CountsEachTensorOnce) {
   });
 }
 
-// What lies in padding is not the model's: it does not count.
+// Padding is not part of the model and does not count.
 TEST(GradientNorm, IgnoresPadding) {
   const ModelConfig model = golden_model("gpt2-odd");  // 131 tokens in 144 rows
   ProcessGrid grid(MPI_COMM_SELF, {});
@@ -85,7 +85,8 @@ class OptimizerStep : public testing::Test {
     fill_gradients(store_);
   }
 
-  // One step of every block; then visit(weight, gradient, whether it decays) for every element.
+  // Steps every bucket once, then calls visit(weight, gradient, whether it decays) for every
+  // element.
   template <class Visit>
   void step(double clip, Visit&& visit) {
     Optimizer optimizer(store_, config_, clip);
@@ -112,7 +113,7 @@ class OptimizerStep : public testing::Test {
   double norm_ = 0.0;
 };
 
-// At the first step m / (1 - beta1) is the gradient itself and v / (1 - beta2) its square.
+// At the first step m / (1 - beta1) is the gradient and v / (1 - beta2) its square.
 TEST_F(OptimizerStep, DecaysMatricesOnly) {
   step(0.0, [&](float weight, double gradient, bool decays) {
     const double expected =
@@ -121,7 +122,7 @@ TEST_F(OptimizerStep, DecaysMatricesOnly) {
   });
 }
 
-// Epsilon as large as the gradients shows the scale that clipping gave them.
+// An epsilon as large as the gradients makes their scale after clipping visible.
 TEST_F(OptimizerStep, ClipsByTheGlobalNorm) {
   config_.epsilon = 1.0;
   config_.weight_decay = 0.0;

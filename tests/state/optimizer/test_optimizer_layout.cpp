@@ -7,7 +7,8 @@
 namespace triax::test {
 namespace {
 
-// The runs of a block hold each element that this rank steps once, with its own weight decay.
+// Checks that the ranges of a bucket hold each element this rank steps once, with its own weight
+// decay.
 void expect_each_once(const ParameterBlock& block, const std::vector<SteppedRun>& runs) {
   std::int64_t covered = 0, stepped = 0;
   for (const PlacedParameter& param : block.params) {
@@ -37,7 +38,7 @@ TEST(SteppedRuns, HoldEachElementOnceWithItsDecay) {
   });
 }
 
-// A launch each on a GPU: a layer takes one for what decays and one for what does not.
+// Each range is one kernel launch on a GPU: a layer needs one with decay and one without.
 TEST(SteppedRuns, AreFewWhereNothingIsPadded) {
   ModelConfig model = divisible_model(Architecture::gpt2, true);
   model.intermediate = 64;
@@ -49,7 +50,7 @@ TEST(SteppedRuns, AreFewWhereNothingIsPadded) {
     }
 }
 
-// Where random rounding numbers the elements of each parameter, runs say which it is.
+// Random rounding numbers the elements of each parameter, so each range names its parameter.
 TEST(SteppedRuns, ApartTheyAreOneParameterEach) {
   const Stage stage(divisible_model(Architecture::llama, false), {}, 16);
   for (const ParameterBlock& block : lay_out_blocks(stage, {.size = 2, .rank = 1, .zero_stage = 1}))

@@ -21,7 +21,7 @@ class StepVerdictTest : public testing::Test {
     stream.emplace(MemorySpace::device);
     verdict.emplace(MemorySpace::device);
   }
-  // A step with this sum of squares and this loss; no work of the device is waited for.
+  // Decides a step with this sum of squares and this loss, without waiting for the device.
   LateNumbers decide(double squares, double loss) {
     memory = {squares, loss};
     const Buffer& there = losses.emplace_back(2 * sizeof(double), MemorySpace::device);
@@ -44,7 +44,7 @@ class StepVerdictTest : public testing::Test {
   std::vector<Buffer> losses;
 };
 
-// Until somebody waits nothing has happened on a device that does its work late.
+// On a device that works late, nothing has happened until somebody waits.
 TEST_F(StepVerdictTest, IsFoundWithoutAWait) {
   const LateNumbers first = decide(16.0, 2.5);
   const LateNumbers second = decide(0.25, 3.5);

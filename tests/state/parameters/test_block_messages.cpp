@@ -1,4 +1,4 @@
-// That a run sends just this: tests/parity/test_traffic_of_training.cpp.
+// tests/parity/test_traffic_of_training.cpp checks that a run sends exactly these messages.
 #include "src/state/parameters/block_messages.hpp"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST(BlockMessages, PartialSumsAreOfWhatTheRankKeeps) {
   const Messages all = planned_all_reduce(4, 1200) + planned_all_reduce(2, 800);
   EXPECT_EQ(sum(0, 0), all);
   EXPECT_EQ(sum(1, 0), all);
-  EXPECT_EQ(sum(2, 0), Messages{});  // elements up to 800
+  EXPECT_EQ(sum(2, 0), Messages{});  // first 800 elements
   EXPECT_EQ(sum(2, 1), all);
 }
 

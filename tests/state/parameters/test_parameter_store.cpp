@@ -58,7 +58,7 @@ TEST(ParameterStore, BeginsWithZeros) {
   }
 }
 
-// One rank is a group of one on every axis: sums change nothing.
+// With one rank, every group has size one: sums change nothing.
 TEST(ParameterStore, SumsOverOneRankAreTheGradientsThemselves) {
   const ModelConfig model = golden_model("gpt2-tiny");
   ProcessGrid grid(MPI_COMM_SELF, {});

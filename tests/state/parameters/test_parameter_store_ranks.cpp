@@ -1,5 +1,5 @@
-// Gradients and parameters that are whole for a while only, over the data ranks; and the bytes of
-// what is kept.
+// Gradients and parameters that are whole only for a while, over data ranks, and the bytes of kept
+// state.
 #include <algorithm>
 
 #include "src/state/optimizer/optimizer.hpp"
@@ -13,7 +13,7 @@ constexpr int in_one = -1;  // not in pieces
 
 using testing::HasSubstr;
 
-// Pools by number of elements, each with `count` buffers of either kind.
+// One pool per bucket size, each with `count` buffers for gradients and for gathered parameters.
 WholeBuffers whole_buffers(const std::vector<ParameterBlock>& blocks, int count) {
   WholeBuffers whole;
   std::vector<std::int64_t> sizes;
@@ -27,14 +27,14 @@ WholeBuffers whole_buffers(const std::vector<ParameterBlock>& blocks, int count)
   return whole;
 }
 
-// What is cut, over all ranks as data ranks.
+// The sharding `cut` with all ranks as data ranks.
 DataShard over_all_ranks(DataShard cut) {
   cut.size = world_size();
   cut.rank = world_rank();
   return cut;
 }
 
-// A store over all ranks as data ranks.
+// A store with all ranks as data ranks.
 struct Sharded {
   ProcessGrid grid;
   Stage stage;
@@ -50,12 +50,12 @@ struct Sharded {
   }
 };
 
-// Whole numbers below 2^24: their sums are exact.
+// Whole numbers whose sums are exact (below 2^24).
 float number(std::int64_t element, int salt) {
   return static_cast<float>((element * 7 + salt * 13) % 1001);
 }
 
-// Calls visit(view, element) for the elements of a block's parameters as the layers see them.
+// Calls visit(view, element) for the elements of a bucket's parameters as its layers see them.
 template <class View, class Visit>
 void for_each_seen(Sharded& s, int block, int microbatch, View&& view, Visit&& visit) {
   for (const PlacedParameter& param : s.block(block).params)
@@ -67,7 +67,7 @@ void for_each_seen(Sharded& s, int block, int microbatch, View&& view, Visit&& v
     }
 }
 
-// Whether no layer sees anything of the block.
+// True if no layer sees any of the bucket.
 template <class View>
 bool unseen(Sharded& s, int block, View&& view) {
   for (const PlacedParameter& param : s.block(block).params)
@@ -83,7 +83,7 @@ const Tensor& weight_of(const LayerParameters& layer, std::size_t index) {
   return layer.weights[index];
 }
 
-// A micro-batch that has a window of its own: each rank's numbers, summed over the ranks.
+// Reduces the gradient of one micro-batch: each rank's numbers, summed over the ranks.
 void run_window(Sharded& s, int block, int microbatch) {
   s.store.open_gradient(block, microbatch);
   for_each_seen(s, block, microbatch, gradient_of, [&](float& value, std::int64_t element) {
@@ -99,7 +99,7 @@ float sum_over_ranks(std::int64_t element, int microbatch) {
   return sum;
 }
 
-// Calls visit(value, element) for the elements of parameters, not padding, that a view holds.
+// Calls visit(value, element) for the elements that a view holds, without padding.
 template <class Visit>
 void for_each_kept(const Sharded& s, int block, const BlockView& kept, Visit&& visit) {
   for (const PlacedParameter& param : s.block(block).params) {
@@ -127,7 +127,7 @@ TEST(Gradients, OfOneRankAreWholeAllTheTime) {
 
 TEST_P(Windows, AddUpToTheGradientOfTheStep) {
   Sharded s(golden_model("gpt2-tiny"), {.zero_stage = GetParam()}, 1);
-  for (int step = 0; step < 2; ++step) {  // the second begins anew
+  for (int step = 0; step < 2; ++step) {  // the second step starts anew
     for (int b = 0; b < s.blocks(); ++b) {
       EXPECT_TRUE(unseen(s, b, gradient_of));
       run_window(s, b, 2 * step);
@@ -193,7 +193,7 @@ TEST(Gathers, MoreThanThePlanPromisedIsAnInternalError) {
               HasSubstr("gathered parameters"));
 }
 
-// Small tensors stay whole in one block of their own; the layers see them all the time.
+// Small tensors stay whole in a bucket of their own; layers see them all the time.
 TEST(Gathers, SmallParametersAreThereAlways) {
   Sharded s(golden_model("llama-tiny"), {.zero_stage = 3, .persistence_threshold = 64}, 1);
   int small = 0;
@@ -209,10 +209,11 @@ TEST(Gathers, SmallParametersAreThereAlways) {
   EXPECT_EQ(small, 1);
 }
 
-// Bytes of state a parameter, by what each ZeRO stage cuts into N (Rajbhandari et al. 2020): 16
-// without ZeRO, 18 where 16-bit parameters have float32 gradients.
+// Bytes of state per parameter, by what each ZeRO level divides by N (Rajbhandari et al. 2020): 16
+// without ZeRO, 18 for 16-bit parameters with float32 gradients.
 TEST(StateBytes, AreThoseOfTheModel) {
-  ModelConfig model = divisible_model(Architecture::gpt2, true);  // large enough for its padding
+  ModelConfig model =
+      divisible_model(Architecture::gpt2, true);  // large enough to make padding negligible
   model.hidden = 192;
   model.head_size = 16;
   model.intermediate = 768;
@@ -253,7 +254,7 @@ TEST(StateBytes, AreThoseOfTheModel) {
 
 TEST(StateBytes, BuffersForWholeBlocksAreCounted) {
   Sharded s(golden_model("llama-tiny"), {.zero_stage = 3}, 2, DType::bf16);
-  std::int64_t gathered = 0, gradients = 0;  // of one block of each size, as a pool has them
+  std::int64_t gathered = 0, gradients = 0;  // of one bucket of each size, as in a pool
   std::vector<std::int64_t> sizes;
   for (const ParameterBlock& block : s.store.blocks())
     if (std::find(sizes.begin(), sizes.end(), block.elements) == sizes.end()) {

@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// The weights of a golden case under other names.
+// Weights of a golden case under other names.
 class RenamedWeights : public testing::Test {
  protected:
   using Rename = std::function<std::string(const std::string& name)>;
@@ -91,7 +91,7 @@ TEST_F(RenamedWeights, ATiedHeadMayBeAllThatIsThereBehindAPrefix) {
   EXPECT_THAT(weights.names().unused, IsEmpty());
 }
 
-// As of a model that is a part of another.
+// The model is a part of a larger one, so only some names have the prefix.
 TEST_F(RenamedWeights, APrefixOfSomeIsNamedAndStays) {
   rename("qwen2-odd", [](const std::string& name) {
     return name.starts_with("lm_head") ? name : "language_model." + name;

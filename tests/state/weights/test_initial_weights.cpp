@@ -13,7 +13,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// The global tensors that the stores of all places of a grid hold together.
+// The global tensors that the stores of all ranks of a grid hold together.
 template <class Fill>
 GlobalValues assembled(const ModelConfig& model, const GridOfStages& places, Fill&& fill) {
   ProcessGrid grid(MPI_COMM_SELF, {});
@@ -34,8 +34,8 @@ TEST(FreshWeights, AreTheSameOnEveryGrid) {
   });
 }
 
-// Copies that nobody owns (key/value heads, biases, the last stage's embedding) are the owner's
-// values, and padding is 0.
+// Copies that a rank does not own (key/value heads, biases, the last stage's embedding) equal the
+// owner's values, and padding is 0.
 TEST(FreshWeights, CopiesEqualTheirOwners) {
   for_each_grid([](const ModelConfig& model, const GridOfStages& places) {
     const GlobalValues whole =
@@ -78,7 +78,7 @@ TEST(FreshWeights, HaveTheDeviationsOfTheirArchitecture) {
   EXPECT_NEAR(deviation("transformer.h.2.mlp.c_proj.weight"), 0.02 / std::sqrt(6.0), 0.0001);
   for (const float gain : weights.at("transformer.ln_f.weight")) EXPECT_EQ(gain, 1.0F);
   for (const float bias : weights.at("transformer.h.1.attn.c_attn.bias")) EXPECT_EQ(bias, 0.0F);
-  // No two tensors share a stream.
+  // Every tensor has its own random stream.
   EXPECT_NE(weights.at("transformer.h.0.attn.c_attn.weight"),
             weights.at("transformer.h.1.attn.c_attn.weight"));
 }
@@ -93,7 +93,7 @@ TEST(FreshWeights, FollowTheSeed) {
   EXPECT_NE(with(1).at("transformer.wte.weight"), with(2).at("transformer.wte.weight"));
 }
 
-// A run in 16 bits starts where the float32 run starts: the master copy has its weights, the
+// A 16-bit run starts where the float32 run starts: the master copy has its weights, and the
 // weights are those rounded.
 template <class Fill>
 void expect_rounded(const ModelConfig& model, Fill&& fill) {
