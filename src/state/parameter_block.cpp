@@ -104,7 +104,7 @@ void cut_parts(ParameterBlock& block, const StateOffload& offload) {
 }
 
 // Chooses homes in bucket order: shards that fit the limit stay in compute memory, the next ones go
-// to the host as far as it has room, the others to the disk.
+// to the host up to its limit, the others to the disk.
 void choose_stored(std::vector<ParameterBlock>& blocks, const StateOffload& offload) {
   std::int64_t all = 0;
   for (const ParameterBlock& block : blocks)

@@ -153,7 +153,7 @@ TEST(ParameterBlocks, AShareOfTheShardsStaysInMemory) {
   }
 }
 
-// Device runs: shards beyond the limit go to host memory as far as it has room, else to the disk.
+// Device runs: shards beyond the limit go to host memory up to its own limit, else to disk.
 TEST(ParameterBlocks, AHostHasTheFirstOfTheShardsThatDoNotStay) {
   const Stage stage(golden_model("gpt2-odd"), {}, 16);
   DataShard shard{.size = 2, .rank = 1, .zero_stage = 3};
