@@ -17,7 +17,7 @@ std::string row(std::vector<std::string> cells);
 /// The first row of a Markdown table, and the line below.
 std::string head(const std::vector<std::string>& names);
 
-/// What the fractions of these cases are relative to: "triad", or "the limit" if they differ.
+/// Reference of the fractions of these cases: "triad", or "the limit" if they differ.
 std::string limit_of(const std::vector<const Case*>& cases);
 
 /// One row per case: time, spread of the runs, rate and fraction of the limit. For several files,

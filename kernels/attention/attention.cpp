@@ -17,7 +17,7 @@ std::size_t attention_scratch_bytes(const Shape& queries, DType type, MemorySpac
     device.take("attention cuDNN", DType::u8, {cuda::cudnn_attention_workspace(queries, type)});
     return device.high_water();
   }
-  // Of the forward pass; the backward pass has no more, one for each head of keys.
+  // Workers of the forward pass. The backward pass has no more: one item per head of keys.
   const std::int64_t workers = attention::workers_for(queries[0] * queries[2]);
   Arena forward;
   const attention::ForwardScratch forward_scratch(forward, workers, sequence_length, head_size);

@@ -74,7 +74,7 @@ bool has_group(const CheckpointReader& reader, const ModelConfig& model, const c
   return reader.contains(group + global_tensors(model).front().name);
 }
 
-// What a rank restores, and from where.
+// Source and target of a rank's restore.
 struct Restoring {
   ParameterStore& store;
   Optimizer* optimizer;

@@ -13,7 +13,7 @@ namespace triax {
 namespace {
 using nlohmann::json;
 
-// What is followed from step to step: another value makes another training. Grid, micro-batch and
+// Keys followed from step to step: another value makes another training. Grid, micro-batch and
 // directories do not; run.steps is meant to grow.
 constexpr const char* sections[] = {
     "bf16", "bfloat16",          "data",      "data_types", "fp16",

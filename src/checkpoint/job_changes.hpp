@@ -1,5 +1,5 @@
 #pragma once
-// What a job asks for that the job which wrote a checkpoint did not.
+// Differences between a job and the job that wrote a checkpoint.
 #include <string>
 #include <vector>
 

@@ -1,5 +1,5 @@
 #pragma once
-// What is another than it was when the checkpoint was written that a run goes on from.
+// Changes since the checkpoint that a run resumes was written.
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -66,7 +66,7 @@ class RunCheckpoints {
 
   /// The steps of the newest file that this run wrote; -1: none.
   std::int64_t newest() const { return newest_; }
-  /// Of the copy.
+  /// Bytes of the copy of the state.
   std::int64_t snapshot_bytes() const { return snapshot_ ? snapshot_->bytes() : 0; }
 
  private:

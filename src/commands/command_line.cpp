@@ -60,7 +60,7 @@ std::vector<std::string> options_of(const CLI::App& command) {
   return names;
 }
 
-// What CLI11 found wrong with the command line, with the name that was probably meant.
+// Error of a wrong command line, with the name that was probably meant.
 UsageError command_line_error(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* command = &app;
   std::string name = app.get_name();

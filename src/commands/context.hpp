@@ -20,7 +20,7 @@ enum class Launch : std::uint8_t {
   run,    // the same, and signals are held from the start: they are requests to the run
 };
 
-/// What a command gets from main(), and leaves there.
+/// Context of a command: what main() gives to it, and its exit status.
 struct CommandContext {
   MpiSession& session;
   std::optional<StartSignals>& start;             // ends when a run takes signals itself

@@ -14,7 +14,7 @@
 namespace triax {
 namespace {
 
-// What a unit stands for; nothing where it is none: letters of either case, kB of 1000, KiB of
+// Bytes of a unit; nothing for other words: letters of either case, kB of 1000, KiB of
 // 1024.
 std::optional<std::int64_t> bytes_of_unit(std::string unit) {
   std::ranges::transform(unit, unit.begin(), [](unsigned char c) { return std::tolower(c); });

@@ -61,8 +61,8 @@ JobPlan plan_to_show(const PlacedConfig& config, const std::optional<ProcessGrid
   });
 }
 
-// What a run would be refused for. Where the other ranks of a larger grid would run is not known
-// unless the command line says it: then each alone must fit.
+// Refuses what a run would be refused for. Where the other ranks of a larger grid would run is not
+// known unless the command line says it: then each alone must fit.
 void check_planned(const PlanArguments& arguments, const JobPlan& job,
                    const std::optional<ProcessGrid>& grid) {
   const PlacedConfig& config = job.config;

@@ -1,6 +1,6 @@
 #pragma once
-// What the facts of all ranks mean: findings with a remedy, and the one screen that shows them.
-// Arithmetic and text only.
+// Diagnosis from the facts of all ranks: findings with a remedy, and the one screen that shows
+// them. Arithmetic and text only.
 #include <string>
 #include <vector>
 

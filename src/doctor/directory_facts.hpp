@@ -1,6 +1,6 @@
 #pragma once
-// What `triax doctor` finds out of a directory: file system, space, locks, transfers past the
-// cache.
+// Facts that `triax doctor` finds out about a directory: file system, space, locks, transfers past
+// the cache.
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 

@@ -1,5 +1,6 @@
 #pragma once
-// What `triax doctor` finds out on one rank: program, cores, memory, GPUs, file systems, limits.
+// Facts that `triax doctor` finds out on one rank: program, cores, memory, GPUs, file systems,
+// limits.
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>

@@ -1,5 +1,5 @@
 #pragma once
-// What triax train --dry-run prints.
+// Output of triax train --dry-run.
 #include <string>
 #include <vector>
 
@@ -14,15 +14,15 @@ std::string memory_text(const KindBytes& bytes);
 /// Messages of an axis and kind as "data: 12 all_reduce, 45.6 MiB"; nothing sent: "no messages".
 std::string messages_text(const MessagePlan& plan);
 
-/// What the plan of a GPU's memory has beside the tensors, and how it was found; empty where none
-/// computes. `present`: whether this machine has a GPU.
+/// Reserves in the plan of a GPU's memory beside the tensors, and how it was found; empty where
+/// none computes. `present`: whether this machine has a GPU.
 std::vector<std::string> gpu_notes(const PlacedConfig& config, bool present);
 
 /// A line for each kind of rank with its MiB by kind, what fits the machine, and the messages of a
 /// step. `limit`: what the ranks of this machine share.
 std::string dry_run_table(const JobPlan& plan, const MemoryLimit& limit);
 
-/// What plan_json has of a plan.
+/// Parts of a plan in plan_json.
 struct PlanParts {
   bool dry_run = true;
   bool instructions = false;

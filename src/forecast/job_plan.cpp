@@ -18,8 +18,8 @@ std::int64_t longest_side(const Config& config) {
                    3 * std::int64_t{model.heads} * model.head_size});
 }
 
-// What libraries take when a step first runs them: code and data that were on disk only, and the
-// kernels that oneDNN generates (5 to 16 MiB, measured on 1 to 8 ranks); and what oneDNN packs
+// Bytes that libraries take when a step first runs them: code and data that were on disk only, and
+// the kernels that oneDNN generates (5 to 16 MiB, measured on 1 to 8 ranks); and what oneDNN packs
 // matrices into, by all threads at once, of which the heap keeps a place for each size: 0.7 MiB a
 // thread for sides up to 1024, 3.8 to 6 for longer ones (8 to 64 threads). And the blocks that
 // widened products keep.

@@ -69,7 +69,7 @@ void add_offload(std::vector<Change>& changes, const PlacedConfig& config) {
     changes.push_back({section + "param.device cpu" + with_stage, other});
 }
 
-// What keeps less of each layer for its backward pass.
+// Settings that keep less of each layer for its backward pass.
 void add_recompute(std::vector<Change>& changes, const PlacedConfig& config) {
   const RecomputeConfig& recompute = config.recompute;
   const std::string section = "activation_checkpointing.";

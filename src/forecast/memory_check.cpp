@@ -54,7 +54,7 @@ std::string settings_that_shrink(const PlacedConfig& config) {
                      fmt::join(settings, "; "), ranks);
 }
 
-// What of a rank's memory a limit is for.
+// Bytes of a rank's memory that a limit is for.
 KindBytes limited(const RankMemory& memory, const MemoryLimit& limit) {
   return limit.space == MemorySpace::device ? memory.on_gpu() : memory.in_memory();
 }

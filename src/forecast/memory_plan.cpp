@@ -36,7 +36,7 @@ std::int64_t kept_inputs(const StepPlans& plans, int stage) {
   return most;
 }
 
-// What a job without a GPU offloads to the host, where everything is: a name only, and no
+// Offload to the host of a job without a GPU, where everything is: a name only, and no
 // instructions. What a GPU's run has there is what its plans and stores take.
 KindBytes named_host(const PlacedConfig& config, const StepPlans& plans, const Stage& stage,
                      const std::vector<ParameterBlock>& blocks, const Allocations& allocations) {
@@ -59,9 +59,9 @@ KindBytes named_host(const PlacedConfig& config, const StepPlans& plans, const S
   return host;
 }
 
-// What sums come to take. Under ZeRO-2 and ZeRO-3 a data rank sums those of its gradients that
-// tensor ranks have parts of: they lie last in a block, and the last ranks have the most, but for
-// padding (of more than one rank in blocks of a few elements only).
+// Buffers that sums come to take. Under ZeRO-2 and ZeRO-3 a data rank sums those of its gradients
+// that tensor ranks have parts of: they lie last in a block, and the last ranks have the most, but
+// for padding (of more than one rank in blocks of a few elements only).
 std::int64_t bytes_of_sums(const PlacedConfig& config, const Stage& stage, const Plan& plan) {
   std::uint64_t most = 0;
   const int last = config.parallel.data - 1;
@@ -173,12 +173,12 @@ std::int64_t plan_bytes(const StepPlans& plans) {
 
 namespace {
 
-// What the first checkpoint, written or read, brings into rank 0's memory beside its buffers, and
-// stays: code of the HDF5 library (3 MiB) and its heap (3 MiB). Other ranks get less than 1 MiB,
-// and are planned alike.
+// Bytes that the first checkpoint, written or read, brings into rank 0's memory beside its buffers,
+// and stays: code of the HDF5 library (3 MiB) and its heap (3 MiB). Other ranks get less than 1
+// MiB, and are planned alike.
 constexpr std::int64_t structure_bytes = std::int64_t{6} << 20;
 
-// What a rank has in a checkpoint at most: weights, master weights and moments, as float32.
+// Upper bound of a rank's bytes in a checkpoint: weights, master weights and moments, as float32.
 std::int64_t saved_bytes(const std::vector<ParameterBlock>& blocks) {
   constexpr std::int64_t copies = 4;
   std::int64_t bytes = 0;

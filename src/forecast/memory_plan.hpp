@@ -49,16 +49,16 @@ inline constexpr std::array<MemoryKind, 8> memory_kinds = {
 struct RankMemory {
   KindBytes device, host, nvme;
   MemorySpace space = MemorySpace::host;  // of the device
-  /// What is in the machine's own memory, and what is in a GPU's.
+  /// Bytes in the machine's own memory, and in that of a GPU.
   KindBytes in_memory() const;
   KindBytes on_gpu() const { return space == MemorySpace::device ? device : KindBytes{}; }
   std::int64_t resident() const { return in_memory().total(); }
-  /// What there is least room for: of a GPU, else of the machine.
+  /// Bytes in the scarcest memory: of a GPU, else of the machine.
   KindBytes scarce() const { return space == MemorySpace::device ? device : in_memory(); }
   bool operator==(const RankMemory&) const = default;
 };
 
-/// What a rank allocates, as its parts say it: planned, or counted once they are there.
+/// Allocations of a rank, as their owners count them: planned, or counted once they are there.
 struct Allocations {
   StateBytes state;
   OptimizerBytes optimizer;
@@ -71,15 +71,15 @@ struct Allocations {
   MemorySpace space = MemorySpace::host;  // of state and step; batches are on the host too
   bool operator==(const Allocations&) const = default;
 };
-/// What is in memory, device and host together. Communication is left 0; `program`: bytes of the
+/// Bytes in memory, device and host together. Communication is left 0; `program`: bytes of the
 /// process before anything is allocated.
 KindBytes by_kind(const Allocations& allocations, std::int64_t program);
-/// What of it is in the memory of a GPU that computes: what arena_parts() come to, by kind.
+/// Bytes of it in the memory of a GPU that computes: what arena_parts() come to, by kind.
 KindBytes on_gpu_by_kind(const Allocations& allocations);
-/// What the one piece of a GPU's memory is cut into, in order.
+/// Regions of a GPU's arena, in order.
 std::vector<ArenaPart> arena_parts(const Allocations& allocations);
 
-/// What is kept of a GPU beside that piece, and not measured here: of each rank, for the code that
+/// Reserve of a GPU beside the arena, not measured here: of each rank, for the code that
 /// CUDA and its libraries load when they first use it (the context is no part of what is free), and
 /// for the buffers of each group of ranks that NCCL connects; where NVLink's switches sum (NVLS,
 /// for more than two ranks on a node), also for each rank of the group there: at most 32 channels,
@@ -95,9 +95,9 @@ inline constexpr int most_nvls_ranks = 8;
 inline constexpr std::int64_t nccl_peer_reserve = 32 * (std::int64_t{12} << 20);
 /// Groups of a rank of such a job that NCCL connects, at most.
 int nccl_groups(const PlacedConfig& config);
-/// What is kept for them.
+/// Bytes reserved for them.
 std::int64_t nccl_bytes(const PlacedConfig& config);
-/// What is in stores.
+/// Bytes in offload files.
 KindBytes stored_by_kind(const Allocations& allocations);
 
 /// The allocations of every rank of a stage and tensor rank: data ranks are alike, but that with

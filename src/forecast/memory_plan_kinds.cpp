@@ -1,4 +1,4 @@
-// What is allocated, by kind and by the name of its part of a device's memory.
+// Allocations by kind, and by the name of their region of a device's memory.
 #include "kernels/base/device/stream_workspace.hpp"
 #include "src/forecast/memory_plan.hpp"
 

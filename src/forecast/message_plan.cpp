@@ -20,8 +20,8 @@ std::map<Op, std::uint64_t> counted(const Plan& plan) {
   return counts;
 }
 
-// What differs from data rank to data rank of a shard group: under ZeRO-2 each sums what it keeps
-// of the gradients.
+// Messages that differ between the data ranks of a shard group: under ZeRO-2 each sums what it
+// keeps of the gradients.
 bool depends_on_data_rank(const Op& op, const StateOptions& options) {
   return op.kind == OpKind::TensorSum && options.shard.cuts_gradients();
 }
@@ -142,7 +142,7 @@ std::uint64_t OpMessages::held(const Plan& plan) const {
     const Sent sent = of(op);
     if (sent.messages.part == 0) continue;
     add(groups_.of(op.kind, sent.axis), sent.messages);
-    // Of a block some are over all tensor ranks, and some over those with the same heads.
+    // Some sums of a bucket are over all tensor ranks, others over those with the same heads.
     if (op.kind == OpKind::TensorSum) add(groups_.same_heads, sent.messages);
   }
   std::uint64_t bytes = 0;

@@ -13,9 +13,9 @@ namespace triax {
 struct SharingGroups {
   struct Group {
     int ranks = 1, sharing = 1;
-    /// What the ranks' slots take: one exchange on a node, two across nodes.
+    /// Bytes of the ranks' slots: one exchange on a node, two across nodes.
     std::int64_t slot_bytes() const;
-    /// What the group comes to hold for sums such as `messages`: where all its ranks exchange
+    /// Bytes that the group comes to hold for sums such as `messages`: where all its ranks exchange
     /// messages, and where those of one place on each node do (DirectExchange).
     struct Held {
       std::uint64_t all = 0, between_nodes = 0;
@@ -30,7 +30,7 @@ struct SharingGroups {
   const Group& of(OpKind kind, Axis axis) const;
 };
 
-/// What a rank sends in each instruction of its plan.
+/// Messages that a rank sends in each instruction of its plan.
 class OpMessages {
  public:
   /// `blocks`: the stage's, as they are laid out on the rank. The stage outlives this.
@@ -46,7 +46,7 @@ class OpMessages {
   /// The most that MPI allocates at once, from the start of a message to its end, in one run of the
   /// stage's plan.
   std::uint64_t peak_scratch(const Plan& plan) const;
-  /// What the groups come to hold for sums, to the end of the run.
+  /// Bytes that the groups hold for sums until the end of the run.
   std::uint64_t held(const Plan& plan) const;
   /// The host memory that the plan's messages come to hold where they go through there.
   std::uint64_t peak_staged(const Plan& plan) const;
@@ -67,7 +67,7 @@ struct MessagePlan {
 };
 MessagePlan plan_messages(const PlacedConfig& config, const StepPlans& plans);
 
-/// What a rank shares with others of its node for messages (Placement::ranks_sharing).
+/// Memory that a rank shares with others of its node for messages (Placement::ranks_sharing).
 std::int64_t shared_slot_bytes(const PlacedConfig& config);
 
 }  // namespace triax

@@ -15,7 +15,7 @@ constexpr double gib = 1024.0 * 1024.0 * 1024.0;
 // HDF5's own part of a file: some pages for each block of the stage.
 constexpr double own_part = 1024.0 * 1024.0;
 
-// What the ranks of a machine keep in one directory.
+// Bytes that the ranks of a machine keep in one directory.
 struct Target {
   std::string section;  // "zero_optimization.offload_optimizer"
   std::string path;

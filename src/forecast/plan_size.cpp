@@ -30,7 +30,7 @@ double count_parameters(const ModelConfig& model) {
 
 double planning_bytes(const Config& config) {
   const OffloadOptimizerConfig& offload = config.zero.offload_optimizer;
-  // Of a layer and a micro-batch; embedding and head count as two more.
+  // Instructions per layer and micro-batch; embedding and head count as two layers.
   double of_a_layer = 2.0;                                           // forward and backward
   if (config.recompute.what == Recompute::layer) of_a_layer += 2.0;  // and what is dropped
   if (config.zero.stage >= 2) of_a_layer += 2.0;                     // reductions start and end

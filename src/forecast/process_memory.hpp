@@ -1,5 +1,5 @@
 #pragma once
-// What the system says of this process's memory.
+// Memory of this process, as the system counts it.
 #include <cstdint>
 #include <string>
 #include <string_view>

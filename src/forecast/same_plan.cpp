@@ -12,7 +12,7 @@
 namespace triax {
 namespace {
 
-// Of words, as FNV-1a is of bytes: another word gives another hash, two may hide each other by
+// Hash of words, as FNV-1a is of bytes: another word gives another hash, two may hide each other by
 // chance.
 class Hash {
  public:
@@ -85,7 +85,7 @@ MessageList list_of(const StepPlans& plans) {
   return list;
 }
 
-// What an instruction sends, from the layout of its rank.
+// Messages of an instruction, from the layout of its rank.
 class Sender {
  public:
   Sender(const PlacedConfig& config, const RankPlace& rank)

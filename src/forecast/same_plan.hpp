@@ -20,8 +20,8 @@ struct PlannedMessage {
 };
 using MessageList = std::vector<PlannedMessage>;
 
-/// What a rank sends in a training step and an evaluation, in order: in each list what is the same
-/// on all ranks of a group.
+/// Messages of a rank in a training step and an evaluation, in order: each list has those that are
+/// the same on all ranks of a group.
 struct RankMessages {
   MessageList tensor;      // of the tensor axis, and the runs of it
   MessageList data;        // of the data axis, and shard groups: whatever the data rank

@@ -1,5 +1,5 @@
 #pragma once
-// What zero_optimization.stage3_gather_16bit_weights_on_model_save asks for at the end of a run.
+// Export at the end of a run (zero_optimization.stage3_gather_16bit_weights_on_model_save).
 #include <string>
 
 #include "src/comm/grid/process_grid.hpp"

@@ -42,7 +42,7 @@ std::vector<std::string> names_in(const std::string& directory) {
   return names;
 }
 
-// What a killed export left half written; by the rank that holds the target.
+// Removes the remains of a killed export, on the rank that holds the target.
 void remove_left(const std::string& directory) {
   for (const std::string& name : names_in(directory))
     if (name.ends_with(".tmp") && (is_weights(name) || name == std::string(config_name) + ".tmp"))
@@ -57,7 +57,7 @@ void require_no_model(const std::string& directory, bool replace) {
                        "Give another directory, or --force");
 }
 
-// What of a checkpoint goes into an export, and where.
+// Tensors of a checkpoint in an export, and the file of each.
 class Export {
  public:
   /// `reader`, of the file `checkpoint`, outlives it.
@@ -82,7 +82,7 @@ class Export {
 
   const std::vector<SafetensorsShard>& shards() const { return shards_; }
   std::string config() const { return huggingface_config(model_, type_); }
-  /// Of the checkpoint, whose weights these are.
+  /// Configuration of the checkpoint's model.
   const std::string& group() const { return group_; }
 
   ExportSummary summary() const {

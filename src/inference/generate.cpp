@@ -13,7 +13,7 @@
 namespace triax {
 namespace {
 
-// What a forward pass keeps: the residual stream before and after a layer, one frame, and scratch.
+// Memory of a forward pass: the residual stream before and after a layer, one frame, and scratch.
 struct Workspace {
   Tensor in, out, frame;
   Workspace(Arena& arena, const Stage& stage, const BatchShape& shape, std::int64_t width)

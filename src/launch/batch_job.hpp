@@ -10,7 +10,7 @@
 
 namespace triax {
 
-/// What the batch job of this process is called, the same each time that it runs: TRIAX_JOB_ID
+/// Name of this process's batch job, the same each time that it runs: TRIAX_JOB_ID
 /// (jobs/chain.sh: one for all segments), else Slurm's number ("40_3": an index of an array).
 /// Empty outside of a batch job, as in an allocation where a user types commands.
 std::string batch_job(const JobSurroundings& around);
@@ -26,7 +26,7 @@ struct BatchStart {
   std::int64_t step = 0;  // the steps of the checkpoint that it named
   std::string done_in;    // batch_attempt() in which the run came to its end; empty: in none
 };
-/// What job.json of a run.directory says; nothing where it is no batch job's, or not there.
+/// Start in job.json of a run.directory; nothing without job.json or a batch job in it.
 std::optional<BatchStart> recorded_start(const std::string& run_directory);
 
 /// checkpoint.resume says where a batch job begins. One that has run before in its run.directory

@@ -15,7 +15,7 @@ struct JobSurroundings {
   std::function<std::string(const char*)> variable;
   std::function<std::string(const std::string&)> output_of;
 };
-/// Those of this process.
+/// Environment and commands of this process.
 JobSurroundings surroundings();
 
 /// The end of the Slurm job: SLURM_JOB_END_TIME (seconds since 1970) where Slurm or the batch

@@ -11,7 +11,7 @@
 namespace triax {
 namespace {
 
-// What the names of a run's files begin with: runs of another run.directory have others, by
+// Prefix of the names of a run's files: runs of another run.directory have others, by
 // whatever links it is named.
 std::string run_prefix(const Config& config) {
   std::error_code unreadable;  // then by the name that it has

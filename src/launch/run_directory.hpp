@@ -1,5 +1,5 @@
 #pragma once
-// What a run finds and leaves in its directories, beside metrics and checkpoints.
+// Files of a run in its directories, beside metrics and checkpoints.
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,7 +25,7 @@ std::string resume_file(const CheckpointConfig& checkpoint);
 /// out the reading; throws on every rank alike.
 void check_whole(ProcessGrid& grid, const std::string& file, const std::string& directory);
 
-/// What resume_file() says on rank 0, opened for every rank: a parallel file system may show others
+/// Opens resume_file() of rank 0 on every rank: a parallel file system may show others
 /// an older directory. Rank 0 could open it, or check_whole() has thrown; its data are checked by
 /// who reads them. Collective; throws on every rank alike.
 std::optional<CheckpointReader> checkpoint_to_resume(ProcessGrid& grid,

@@ -33,7 +33,7 @@ RunRequest request_of(std::uint32_t signal) {
 
 }  // namespace
 
-// What is ignored is not when it is blocked, to signalfd.
+// Blocked signals reach signalfd even if they are ignored.
 sigset_t signals_that_stop() {
   sigset_t set;
   sigemptyset(&set);

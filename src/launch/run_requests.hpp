@@ -1,5 +1,5 @@
 #pragma once
-// What a run is asked while it trains: by signals, and by the end of its time.
+// Requests to a running training: by signals, and by the end of its time.
 #include <signal.h>
 
 #include <chrono>
@@ -9,7 +9,7 @@
 
 namespace triax {
 
-/// What to do after a step, the weightier the larger: the largest over the ranks is what all do.
+/// Request to be obeyed after a step, the weightier the larger: all ranks obey the largest.
 enum class RunRequest : std::uint8_t {
   none,
   save,          // SIGUSR2: write a checkpoint and go on
@@ -22,7 +22,7 @@ enum class RunRequest : std::uint8_t {
 inline bool stops(RunRequest request) {
   return request >= RunRequest::stop_user;
 }
-/// What asked for it: "SIGUSR1", "the end of the job's time".
+/// Source of a request: "SIGUSR1", "the end of the job's time".
 std::string source_of(RunRequest request);
 
 /// SIGUSR1, SIGTERM, and SIGHUP unless it is ignored, as under nohup.

@@ -11,10 +11,10 @@ namespace triax {
 /// Version, commit, compiler and libraries, in a line.
 std::string this_program();
 
-/// What is to be the same on all ranks: the program (other code, or another MPI, may send other
-/// messages), the job's keys, the model, and the size of each file that the ranks read, of data
-/// (their index with them) and of the weights of model.from. It asks file systems, which may keep a
-/// rank waiting.
+/// Facts that must be the same on all ranks: the program (other code, or another MPI, may send
+/// other messages), the job's keys, the model, and the size of each file that the ranks read, of
+/// data (their index with them) and of the weights of model.from. It asks file systems, which may
+/// keep a rank waiting.
 std::string job_facts(const LoadedJob& job, const std::string& program = this_program());
 
 /// Every rank reads the job and its data for itself: from a copy of its node, or a file system that
@@ -23,8 +23,8 @@ std::string job_facts(const LoadedJob& job, const std::string& program = this_pr
 /// differs. Collective.
 void check_same_job(const Ranks& ranks, const std::string& facts);
 
-/// Likewise of what is in those files, as far as fingerprint() tells: one rank of each node looks.
-/// Collective.
+/// Compares the contents of those files, as far as fingerprint() tells: one rank of each node
+/// looks. Collective.
 void check_same_data(const ProcessGrid& grid, const Config& config);
 
 }  // namespace triax

@@ -41,7 +41,7 @@ class Mark {
  private:
   static constexpr const char* prefix = ".triax-start-";
 
-  // Of runs that were killed as they began; this one has the lock.
+  // Removes marks of runs that were killed as they began; this run has the lock.
   static void remove_left(const std::string& directory) {
     std::error_code error;
     for (std::filesystem::directory_iterator file(directory, error), end; file != end && !error;

@@ -15,7 +15,7 @@ namespace triax {
 class StartSignals {
  public:
   explicit StartSignals(int status);
-  /// What MPI says of this process, which counts from here on.
+  /// Tells the rank of this process, as MPI knows it.
   void mpi_started(int rank, int size);
   /// Signals wait again, for RunRequests.
   ~StartSignals();

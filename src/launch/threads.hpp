@@ -6,11 +6,11 @@
 
 namespace triax {
 
-/// What OMP_NUM_THREADS says: a number, or OpenMP's list of them, of which the first counts; 0
+/// Value of OMP_NUM_THREADS: a number, or OpenMP's list of them, of which the first counts; 0
 /// where it says nothing. UsageError where it is neither: OpenMP would go on with another number.
 int threads_asked();
 
-/// Of a rank of this grid.
+/// Threads of a rank of this grid.
 int threads_of_rank(const ProcessGrid& grid);
 
 /// As a rank of a run on machines like this one would have; nodes of `ranks` ranks.

@@ -1,5 +1,5 @@
 #pragma once
-// What one rank holds during a training run: its plan, its stage of the model, and all memory of a
+// State of one rank during a training run: its plan, its stage of the model, and all memory of a
 // step.
 #include <memory>
 #include <optional>

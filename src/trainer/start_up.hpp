@@ -12,8 +12,8 @@
 
 namespace triax {
 
-/// What a run needs before its Trainer, made by the steps of start_steps(). Members go in the
-/// reverse order: the plan first, the lock before the threads.
+/// Parts of a run that exist before its Trainer, made by the steps of start_steps(). Members go in
+/// the reverse order: the plan first, the lock before the threads.
 struct StartUp {
   /// Collective. Runs all steps; `job` and `grid` outlive it. `cores`: where this rank's threads
   /// run, for the first line of the log.

@@ -82,7 +82,7 @@ class Trainer {
   Error too_many_rollbacks(const StepMetrics& metrics) const;
   void record_rollback(const RollbackMetrics& rollback);
   void set_aside_after(std::int64_t step) const;
-  /// What is to be done after a step, once it is finished.
+  /// Work due after a step, once it is finished.
   struct Due {
     bool evaluation = false, last = false;
     bool stop = false;                     // requested, and work is left

@@ -27,7 +27,7 @@ TEST(PlainFile, IsCutOverAllRanksToThePage) {
   }
 }
 
-// What compresses makes disks look faster than they are.
+// Data that compress make disks look faster than they are.
 TEST(RandomBits, DoNotRepeat) {
   const Buffer memory(std::size_t{1} << 20);
   benchmark::fill_random_bits(memory);

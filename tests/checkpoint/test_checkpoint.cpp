@@ -43,7 +43,7 @@ struct State {
         optimizer(store, {}, 1.0) {}
 };
 
-// What an element of a tensor is: another number for each tensor and each place.
+// Value of an element of a tensor: another number for each tensor and each place.
 float value_at(const std::string& name, std::int64_t index, int salt) {
   const auto seed = std::hash<std::string>{}(name) % 997;
   return static_cast<float>(seed + static_cast<std::size_t>(salt)) +

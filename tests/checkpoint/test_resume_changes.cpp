@@ -18,7 +18,7 @@ class ResumeChanges : public testing::Test {
 
   TokenReader reader(int length) const { return {{file_}, length, false, 0}; }
   LoadedJob loaded() const { return load(job_, 1); }
-  // Of a checkpoint of that job after so many samples.
+  // Header of a checkpoint of that job after `samples` samples.
   CheckpointHeader header(std::int64_t samples = 3) const {
     const LoadedJob job = loaded();
     CheckpointHeader header;

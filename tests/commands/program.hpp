@@ -41,7 +41,7 @@ inline std::string command_of(const std::string& arguments) {
   return shell_word(TRIAX_PROGRAM) + " " + arguments;
 }
 
-/// What starts a command as so many ranks.
+/// Command that starts another on `ranks` ranks.
 inline std::string mpiexec(int ranks) {
   return shell_word(MPIEXEC) + " " MPIEXEC_RANKS " " + std::to_string(ranks) + " ";
 }

@@ -1,4 +1,4 @@
-// What a job will do, before it runs: --dry-run and --print-plan.
+// Forecast of a job before it runs: --dry-run and --print-plan.
 #include <nlohmann/json.hpp>
 
 #include "tests/commands/small_job.hpp"

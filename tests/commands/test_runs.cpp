@@ -1,4 +1,4 @@
-// What runs leave, and those that cannot go on.
+// Files that runs leave, and runs that cannot go on.
 #include <unistd.h>
 
 #include <numeric>

@@ -49,7 +49,7 @@ class SignalledRun : public testing::Test {
     const auto found = list_checkpoints(directory_.path(run + "/checkpoints"));
     return found.empty() ? -1 : CheckpointReader(found.front()).header().step;
   }
-  // What is the same in every run: losses, norms, rates and tokens of all steps.
+  // Numbers that are the same in every run: losses, norms, rates and tokens of all steps.
   std::vector<std::string> numbers(const std::string& run) const {
     std::vector<std::string> lines;
     std::istringstream text(contents(directory_.path(run + "/metrics.jsonl")));

@@ -41,7 +41,7 @@ TEST_F(BatchLoaderTest, LabelsAreTheNextTokens) {
   EXPECT_THAT(values(loader.labels(0)), ElementsAre(13, 14, 15, 16, 17, 18));
 }
 
-// Of a mapping the rest of the last page reads as zeros, which are tokens too.
+// The rest of a mapping's last page reads as zeros, which are tokens too.
 TEST_F(BatchLoaderTest, AFileThatWasMadeShorterIsAnError) {
   const TokenReader tokens = reader();
   BatchLoader loader(tokens, {2, 2, 1}, batch_shape(2, length, {}), 1, 0);

@@ -53,7 +53,7 @@ TEST(MemoryAdvice, OneDataRankHasNothingToCut) {
                              "zero_optimization.stage 3")));
 }
 
-// Of a model that is more than what is reserved there.
+// The model is larger than what is reserved there.
 TEST(MemoryAdvice, OnGpusTheHostHasRoom) {
   PlacedConfig config = with_state({.micro = 8, .recompute = 99});
   config.model.hidden = 1024;

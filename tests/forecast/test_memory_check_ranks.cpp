@@ -8,7 +8,7 @@
 namespace triax::test {
 namespace {
 
-// What one rank could hold, many at once cannot.
+// Memory that one rank could hold, many at once cannot.
 TEST(CheckFitsOfAGrid, IsTheSameErrorOnEveryRank) {
   PlacedConfig config;
   config.data.sequence_length = 16;

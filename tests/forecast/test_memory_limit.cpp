@@ -68,7 +68,7 @@ TEST_F(MemoryLimits, AContainersMountHoldsItsLimit) {
   EXPECT_EQ(node_limit(system()).bytes, 2 * gib);
 }
 
-// What is mapped and not in memory is used up already.
+// Mappings that are not in memory are used up already.
 TEST_F(MemoryLimits, LimitsOfAProcessCountWhatItMaps) {
   file("proc/self/status", "VmSize:\t 3145728 kB\nVmRSS:\t 1048576 kB\nVmData:\t 1572864 kB\n");
   file("proc/self/limits",

@@ -94,7 +94,7 @@ TEST(MessagePlan, TenThousandRanksAreQuick) {
   EXPECT_EQ(all.along(Axis::pipeline).send, (2500 * one).send);
 }
 
-// Of all-reduces so small that they are MPI's.
+// All-reduces so small that MPI makes them.
 TEST(OpMessages, ReductionsUnderWayAreCountedTogether) {
   const PlacedConfig config = golden_config({.data = 2, .micro = 1, .zero = 0});
   const Stage stage = make_stage(config, 0, 0);
@@ -112,7 +112,7 @@ TEST(OpMessages, ReductionsUnderWayAreCountedTogether) {
   EXPECT_EQ(messages.of({OpKind::GradientNorm}).messages, Messages{});
 }
 
-// What a rank of `data` comes to hold for the sum of a block of 16 MiB.
+// Bytes that a rank of `data` comes to hold for the sum of a bucket of 16 MiB.
 std::uint64_t held_for(int data, int sharing, int zero = 0) {
   PlacedConfig config = golden_config({.data = 2, .micro = 1});
   config.zero.stage = zero;
@@ -196,7 +196,7 @@ TEST(SharingGroups, OfTensorRanksWithTheSameHeads) {
   EXPECT_EQ(shared_slot_bytes(config), node::slot_bytes(4) + node::slot_bytes(2));
 }
 
-// What they sum apart from the axis is held by a group of their own.
+// Sums apart from the axis are held by a group of their own.
 TEST(OpMessages, SumsOfTheSameHeadsAreHeldTwice) {
   PlacedConfig config = golden_config({.tensor = 4, .micro = 1}, "llama-tiny");
   config.place.ranks_sharing = {1, 1, 4};

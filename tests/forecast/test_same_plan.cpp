@@ -14,7 +14,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// What all ranks of a job plan fits, and is the same along its groups.
+// Plans of all ranks of a job fit, and are the same along its groups.
 void expect_one_plan(const PlacedConfig& config) {
   const StepPlans plans = step_plans(config);
   const ParallelConfig& grid = config.parallel;

@@ -1,4 +1,4 @@
-// What ranks with other plans are told, on all of them.
+// Errors of ranks with different plans, on all of them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the tests of import and export share.
+// Fixtures of the tests of import and export.
 #include <cstring>
 #include <map>
 #include <string>

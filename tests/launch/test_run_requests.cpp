@@ -37,7 +37,7 @@ TEST(RunRequests, TheWeightiestOfSeveralIsTold) {
   EXPECT_EQ(requests.take(0), RunRequest::stop_ended);
 }
 
-// Of a terminal that closes, unless nohup says that it is not to matter.
+// SIGHUP of a terminal that closes stops a run, unless nohup ignores it.
 TEST(RunRequests, AHangupStopsUnlessItIsIgnored) {
   struct sigaction before {};  // of UCX, say
   sigaction(SIGHUP, nullptr, &before);

@@ -76,7 +76,7 @@ TEST_F(Rollback, IsTheRunThatWasNotGivenTheDataBetween) {
       const CheckpointHeader header = header_of(run, step);
       EXPECT_EQ(header.samples, (step + 2) * spike_batch);
       EXPECT_EQ(header.tokens, step * spike_batch * spike_length);
-      // What later losses are compared with.
+      // Median that later losses are compared with.
       const auto losses = losses_of(header), alike = losses_of(header_of(run + "-without", step));
       for (const char* key : {"window", "counted", "within"})
         EXPECT_EQ(losses[key], alike[key]) << key;

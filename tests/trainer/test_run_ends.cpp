@@ -86,7 +86,7 @@ class RunEnds : public testing::Test {
     tokens[tokens.size() / 2] = one;
     directory_.file("valid.bin", llmc_shard(tokens));
   }
-  // What is the same in every run.
+  // Numbers that are the same in every run.
   void expect_same_lines(const std::string& a, const std::string& b) const {
     const auto found = lines(a), whole = lines(b);
     ASSERT_EQ(found.size(), whole.size());

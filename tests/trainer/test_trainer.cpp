@@ -1,4 +1,4 @@
-// What a step says of itself; that its numbers are right is the business of tests/parity.
+// Metrics of a step; tests/parity checks that their numbers are right.
 #include "src/trainer/trainer.hpp"
 
 #include <cmath>

@@ -1,5 +1,5 @@
 #pragma once
-// What SIGHUP does, which a terminal sends as it closes.
+// Handling of SIGHUP, which a terminal sends as it closes.
 
 namespace triax {
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the commands print for others to read.
+// Standard output of the commands.
 #include <string_view>
 
 namespace triax {

@@ -1,4 +1,4 @@
-// What a shell or a launcher closed of descriptors 0 to 2 is no file of the run.
+// Descriptors 0 to 2 that a shell or a launcher closed become no files of the run.
 #include "tests/commands/small_job.hpp"
 
 namespace triax::test {

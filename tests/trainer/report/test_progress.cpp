@@ -22,7 +22,7 @@ StepMetrics metrics_of(std::int64_t step) {
   return metrics;
 }
 
-// What is written to standard error during steps [first, last).
+// Text written to standard error during steps [first, last).
 std::string shown(const std::string& mode, std::int64_t first, std::int64_t last,
                   std::int64_t steps, std::int64_t interval) {
   testing::internal::CaptureStderr();
