@@ -17,7 +17,7 @@
 #include "kernels/norm/layernorm.hpp"
 #include "kernels/norm/rmsnorm.hpp"
 #include "kernels/optimizer/adamw.hpp"
-#include "kernels/optimizer/norm.hpp"
+#include "kernels/optimizer/grad_norm.hpp"
 #include "kernels/random/dropout.hpp"
 #include "kernels/random/random.hpp"
 

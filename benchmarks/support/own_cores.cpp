@@ -42,7 +42,7 @@ Ranks settle(int threads, MemorySpace space) {
   const CoreShare share = share_of_cores(node);
   MPI_Comm_free(&node);
   ranks.threads = threads > 0 ? threads : threads_asked() > 0 ? threads_asked() : share.cores;
-  ranks.pinned = settle_on_cores(share, space, threads).pinned;
+  ranks.pinned = bind_to_cores(share, space, threads).pinned;
   ranks.code = agree_on_isa(MPI_COMM_WORLD);
   ranks.nodes = static_cast<int>(std::lround(over_ranks(1.0 / ranks.of_node, MPI_DOUBLE, MPI_SUM)));
   const double cores = std::min<double>(ranks.threads, double(share.of_node) / ranks.of_node);

@@ -6,12 +6,12 @@
 #include <optional>
 #include <vector>
 
-#include "src/checkpoint/held_part.hpp"
+#include "src/checkpoint/held_slice.hpp"
 
 namespace triax {
 namespace {
 
-// Calls visit(tensor, HeldPart) for all that this rank saves. What is on a disk comes from there,
+// Calls visit(tensor, HeldSlice) for all that this rank saves. What is on a disk comes from there,
 // and is in memory until visit returns: that may fail on this rank alone.
 template <class Visit>
 void each_saved(const Stream& stream, ParameterStore& store, Optimizer* optimizer, Visit&& visit) {
@@ -22,7 +22,7 @@ void each_saved(const Stream& stream, ParameterStore& store, Optimizer* optimize
       each_part(
           block, intersect(block.own, view.range), view,
           [](const Piece& piece) { return piece.owner; },
-          [&](const HeldPart& part) { visit(group + part.name(), part); });
+          [&](const HeldSlice& part) { visit(group + part.name(), part); });
     };
     store.visit_weights(stream, b, Access::read,
                         [&](const BlockView& weights) { save(weight_group, weights); });
@@ -40,10 +40,10 @@ void write_state(const Stream& stream, ParameterStore& store, Optimizer* optimiz
                  CheckpointWriter& writer) {
   const WaitForDevice wait = store.wait();
   Staging staging(wait);
-  each_saved(stream, store, optimizer, [&](const std::string& name, const HeldPart& held) {
+  each_saved(stream, store, optimizer, [&](const std::string& name, const HeldSlice& held) {
     if (const auto run = held.host_run()) return writer.write(name, boxes_of(held.range), *run);
     each_staged(staging, held, held.view.data.dtype(),
-                [&](const HeldPart& part, const Tensor& memory) {
+                [&](const HeldSlice& part, const Tensor& memory) {
                   part.copy_to(stream, memory);
                   Event copied;
                   copied.record(stream);
@@ -102,7 +102,7 @@ void take_snapshot(const Stream& stream, ParameterStore& store, Optimizer& optim
                    CheckpointSnapshot& snapshot) {
   const bool stays = store.offload() == nullptr && optimizer.offload() == nullptr;
   snapshot.clear();
-  each_saved(stream, store, &optimizer, [&](const std::string& name, const HeldPart& part) {
+  each_saved(stream, store, &optimizer, [&](const std::string& name, const HeldSlice& part) {
     if (const auto run = part.one_run())
       snapshot.add(name, boxes_of(part.range), *run);
     else

@@ -11,7 +11,7 @@
 #include "io/checkpoint/checkpoint_reader.hpp"
 #include "io/checkpoint/load/checkpoint_loader.hpp"
 #include "src/checkpoint/checkpoint.hpp"
-#include "src/checkpoint/held_part.hpp"
+#include "src/checkpoint/held_slice.hpp"
 #include "src/config/model/huggingface.hpp"
 
 namespace triax {
@@ -93,7 +93,7 @@ void want_state(const Restoring& what, CheckpointLoader& loader) {
     const auto want = [&](const char* group, const FlatRange& range) {
       each_part(
           block, range, {{}, range}, [](const Piece&) { return true; },
-          [&](const HeldPart& part) { loader.want(group + part.name(), boxes_of(part.range)); });
+          [&](const HeldSlice& part) { loader.want(group + part.name(), boxes_of(part.range)); });
     };
     const auto want_stepped = [&](const FlatRange& range) {
       if (what.optimizer->has_master()) want(what.master, range);
@@ -116,17 +116,18 @@ void restore_state(const Stream& stream, const Restoring& what, CheckpointLoader
     const auto restore = [&](const char* group, const BlockView& view) {
       each_part(
           what.block(b), view.range, view, [](const Piece&) { return true; },
-          [&](const HeldPart& held) {
+          [&](const HeldSlice& held) {
             const std::string name = group + held.name();
             const auto run = held.host_run();
             if (run && view.data.dtype() == DType::f32)
               return loader.read(name, boxes_of(held.range), *run);
-            each_staged(staging, held, DType::f32, [&](const HeldPart& part, const Tensor& memory) {
-              loader.read(name, boxes_of(part.range), memory);
-              part.each_run(memory, [&](const Tensor& to, const Tensor& from) {
-                staging.put(stream, to, from);
-              });
-            });
+            each_staged(staging, held, DType::f32,
+                        [&](const HeldSlice& part, const Tensor& memory) {
+                          loader.read(name, boxes_of(part.range), memory);
+                          part.each_run(memory, [&](const Tensor& to, const Tensor& from) {
+                            staging.put(stream, to, from);
+                          });
+                        });
           });
     };
     what.store.visit_weights(stream, b, Access::replace,

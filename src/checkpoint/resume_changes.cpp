@@ -7,7 +7,7 @@
 
 #include "src/checkpoint/checkpoint.hpp"
 #include "src/checkpoint/job_changes.hpp"
-#include "src/recipe/schedule_report.hpp"
+#include "src/recipe/lr_report.hpp"
 
 namespace triax {
 namespace {

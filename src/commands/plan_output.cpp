@@ -102,7 +102,7 @@ void print_plan(const PlanArguments& arguments, const JobPlan& plan) {
   const PlacedConfig& config = plan.config;
   const bool present = config.place.space == MemorySpace::device && device_count() > 0;
   for (const std::string& line : gpu_notes(config, present)) spdlog::info("{}", line);
-  for (const std::string& line : surprises(config)) spdlog::warn("{}", line);
+  for (const std::string& line : config_warnings(config)) spdlog::warn("{}", line);
 }
 
 // Files may be missing in a plan.

@@ -11,7 +11,7 @@
 #include "src/commands/job_arguments.hpp"
 #include "src/commands/option_checks.hpp"
 #include "src/commands/plan_output.hpp"
-#include "src/launch/batch_job.hpp"
+#include "src/launch/requeue.hpp"
 #include "src/launch/threads.hpp"
 #include "src/trainer/start_up.hpp"
 #include "src/trainer/trainer.hpp"
@@ -33,11 +33,10 @@ int train(const PlanArguments& arguments, CommandContext& context) {
     return load_job(arguments.job.job, arguments.job.overrides, session.size());
   });
   std::string cores;
-  ProcessGrid grid(MPI_COMM_WORLD, grid_shape(job.config.parallel), {},
-                   job.config.run.collective_timeout, job.config.run.space,
-                   [&](const CoreShare& share, MemorySpace space) {
-                     cores = settle_on_cores(share, space).text;
-                   });
+  ProcessGrid grid(
+      MPI_COMM_WORLD, grid_shape(job.config.parallel), {}, job.config.run.collective_timeout,
+      job.config.run.space,
+      [&](const CoreShare& share, MemorySpace space) { cores = bind_to_cores(share, space).text; });
   StartUp start_up(job, grid, cores);
   std::optional<Trainer> trainer;
   try {

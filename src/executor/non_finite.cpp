@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "kernels/base/mpi/agree.hpp"
-#include "kernels/optimizer/norm.hpp"
+#include "kernels/optimizer/grad_norm.hpp"
 
 namespace triax {
 namespace {

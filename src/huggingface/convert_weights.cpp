@@ -6,7 +6,7 @@
 #include "kernels/activation/elementwise.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/with_type.hpp"
-#include "kernels/optimizer/norm.hpp"
+#include "kernels/optimizer/grad_norm.hpp"
 
 namespace triax {
 namespace {

@@ -15,7 +15,7 @@
 #include "kernels/base/process/host_name.hpp"
 #include "src/config/resolve/resolved_paths.hpp"
 #include "src/config/source/absolute_path.hpp"
-#include "src/launch/batch_job.hpp"
+#include "src/launch/requeue.hpp"
 #include "src/version/build_facts.hpp"
 #include "src/version/version.hpp"
 

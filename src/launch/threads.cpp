@@ -65,7 +65,7 @@ int threads_of_planned_rank(int ranks) {
 }
 
 // Beside a GPU the host's threads have little to do.
-Settled settle_on_cores(const CoreShare& share, MemorySpace space, int threads) {
+CoreBinding bind_to_cores(const CoreShare& share, MemorySpace space, int threads) {
   if (threads == 0 && threads_asked() > 0)
     return {false, fmt::format("{} thread(s) a rank, as OMP_NUM_THREADS says", threads_asked())};
   if (threads == 0) threads = share.cores;

@@ -17,7 +17,7 @@ int threads_of_rank(const ProcessGrid& grid);
 int threads_of_planned_rank(int ranks);
 
 /// Where a rank's threads run.
-struct Settled {
+struct CoreBinding {
   bool pinned = false;
   std::string text;  // what was chosen, in words
 };
@@ -25,6 +25,6 @@ struct Settled {
 /// Pins this rank to its share of the node's cores, unless the user said otherwise. `threads`: what
 /// a command line asks for, which counts before OMP_NUM_THREADS, and are pinned where they are no
 /// more than the share has cores; 0: nothing.
-Settled settle_on_cores(const CoreShare& share, MemorySpace space, int threads = 0);
+CoreBinding bind_to_cores(const CoreShare& share, MemorySpace space, int threads = 0);
 
 }  // namespace triax

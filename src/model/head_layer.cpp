@@ -4,7 +4,7 @@
 
 #include "kernels/loss/cross_entropy.hpp"
 #include "kernels/matmul/matmul.hpp"
-#include "kernels/optimizer/norm.hpp"
+#include "kernels/optimizer/grad_norm.hpp"
 #include "src/model/architecture.hpp"
 
 namespace triax {

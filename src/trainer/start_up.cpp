@@ -11,8 +11,8 @@
 #include "src/forecast/memory_check.hpp"
 #include "src/forecast/offload_room.hpp"
 #include "src/forecast/same_plan.hpp"
-#include "src/launch/batch_job.hpp"
 #include "src/launch/offload_place.hpp"
+#include "src/launch/requeue.hpp"
 #include "src/launch/same_job.hpp"
 #include "src/launch/shared_directories.hpp"
 #include "src/launch/threads.hpp"
@@ -54,7 +54,7 @@ void check_data(StartUp& start) {
 // Only after the lock is held: the run that held it may have written a checkpoint just before.
 void resume_requeued(StartUp& start) {
   const JobSurroundings around = surroundings();
-  go_on_where_run_again(start.grid, batch_job(around), batch_attempt(around), start.config);
+  apply_requeue_resume(start.grid, batch_job(around), batch_attempt(around), start.config);
 }
 
 void check_message_tags(StartUp& start) {

@@ -74,10 +74,10 @@ double StepRunner::seconds_ahead(const RunningStep& running, bool last) const {
   return ((running.pending() ? 1.0 : 0.0) + (last ? 0.0 : 1.0)) * step;
 }
 
-StepShare::Word StepRunner::exchange(RunningStep& running, StepShare::Word own) {
+StepSummary StepRunner::exchange(RunningStep& running, StepSummary own) {
   const bool counts = rank_.stage.has_head() && rank_.grid.tensor_rank() == 0;
   own.loss_sum = counts ? running.output.loss_sum : 0.0;
-  const StepShare::Word all = share_.share(own, running.metrics);
+  const StepSummary all = share_.share(own, running.metrics);
   running.loss_sum = all.loss_sum;
   return all;
 }

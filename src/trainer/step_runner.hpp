@@ -42,7 +42,7 @@ class StepRunner {
                     bool behind_pending);
   /// Collective. Exchanges the step summary: `own` without its loss sum in, that of all ranks out.
   /// Fills in the step's traffic and its loss sum.
-  StepShare::Word exchange(RunningStep& running, StepShare::Word own);
+  StepSummary exchange(RunningStep& running, StepSummary own);
   /// Waits for loss and gradient norm, where they are pending. Returns the metrics of the step.
   StepMetrics numbers(const RunningStep& running);
   /// Runs a step that was not used once more, which changes nothing, and returns the name of the

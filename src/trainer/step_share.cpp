@@ -8,7 +8,7 @@ void StepShare::begin() {
   for (const Axis axis : all_axes) before_[static_cast<std::size_t>(axis)] = grid_.traffic(axis);
 }
 
-StepShare::Word StepShare::share(const Word& own, StepMetrics& metrics) {
+StepSummary StepShare::share(const StepSummary& own, StepMetrics& metrics) {
   std::array<double, 2 + 2 * all_axes.size()> sums{};
   sums[0] = own.loss_sum;
   for (const Axis axis : all_axes) {

@@ -10,24 +10,24 @@
 
 namespace triax {
 
+/// Summary of one rank; exchanged, of all ranks: sums and maxima.
+struct StepSummary {
+  double loss_sum = 0.0;
+  RunRequest request = RunRequest::none;  // the weightiest
+  bool writing = false;                   // a checkpoint is being written
+  MessageShare messages{};                // filled in by StepShare::share()
+};
+
 class StepShare {
  public:
   /// `grid` outlives the object.
   explicit StepShare(ProcessGrid& grid) : grid_(grid) {}
 
-  /// Summary of one rank; exchanged, of all ranks: sums and maxima.
-  struct Word {
-    double loss_sum = 0.0;
-    RunRequest request = RunRequest::none;  // the weightiest
-    bool writing = false;                   // a checkpoint is being written
-    MessageShare messages{};                // filled in by share()
-  };
-
   /// Called before the step.
   void begin();
   /// Called after the step. Collective. Fills in the traffic of the step, summed over ranks, and
   /// the largest memory of any rank.
-  Word share(const Word& own, StepMetrics& metrics);
+  StepSummary share(const StepSummary& own, StepMetrics& metrics);
 
  private:
   ProcessGrid& grid_;

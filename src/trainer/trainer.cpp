@@ -9,8 +9,8 @@
 #include "kernels/base/mpi/agree.hpp"
 #include "src/checkpoint/resume_changes.hpp"
 #include "src/huggingface/final_export.hpp"
-#include "src/launch/batch_job.hpp"
 #include "src/launch/own_checkpoints.hpp"
+#include "src/launch/requeue.hpp"
 #include "src/launch/run_directory.hpp"
 #include "src/state/weights/initial_weights.hpp"
 
@@ -109,8 +109,8 @@ RunEnd Trainer::run(RunRequests::Clock::time_point started) {
 void Trainer::open_outputs(const std::vector<std::string>& hosts,
                            RunRequests::Clock::time_point started) {
   requests_.leave_at(announced_leaving_time(config_.run, started));  // rank 0's clock is the job's
-  announce({job_, grid_, rank_.plan, start_, rank_.train_reader,
-            evaluator_ ? evaluator_->samples() : 0, rank_.optimizer, rank_.store});
+  log_run_summary({job_, grid_, rank_.plan, start_, rank_.train_reader,
+                   evaluator_ ? evaluator_->samples() : 0, rank_.optimizer, rank_.store});
   set_aside_after(start_.step);
   if (!start_.resumed_from.empty()) checkpoints_.resumed(start_.resumed_from, start_.step);
   if (losses_.within() + 1 < start_.step)

@@ -125,7 +125,7 @@ class Trainer {
   ProgressTexts texts_;
   std::optional<Evaluator> evaluator_;
   RunStart start_;
-  StepShare::Word step_summary_;             // of all ranks, since the step before
+  StepSummary step_summary_;                 // of all ranks, since the step before
   LossVerdict verdict_ = LossVerdict::none;  // of the step that was finished last
   std::optional<RunningStep> pending_;       // run(): the step whose numbers are not known yet
   double evaluation_seconds_ = 0.0;          // of the last evaluation

@@ -6,8 +6,8 @@
 #include "io/checkpoint/checkpoint_directory.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "src/executor/non_finite.hpp"
-#include "src/launch/batch_job.hpp"
 #include "src/launch/own_checkpoints.hpp"
+#include "src/launch/requeue.hpp"
 #include "src/trainer/trainer.hpp"
 
 namespace triax {
@@ -103,7 +103,7 @@ void Trainer::report_stop(std::int64_t steps_done, RunRequest request, const std
                 unsaved, "The same command begins again from where this one began");
   if (leader())
     spdlog::warn("stopped by {} after {} of {} steps: {}", source_of(request), steps_done,
-                 config_.run.steps, way_on(config_.checkpoint, batch_job(surroundings())));
+                 config_.run.steps, resume_hint(config_.checkpoint, batch_job(surroundings())));
 }
 
 // Fails a run whose steps are done, if its last steps were bad or broke the weights.
@@ -131,7 +131,7 @@ std::string Trainer::leave_ruined(std::int64_t step) {
   return fmt::format(
       "no batch has a finite loss with the weights after {} steps; {} is the newest with a loss "
       "within reason, from which {}",
-      step, sound, way_on(config_.checkpoint, batch_job(surroundings())));
+      step, sound, resume_hint(config_.checkpoint, batch_job(surroundings())));
 }
 
 // Returns why there is no checkpoint of the steps done; empty if there is one, or none was due.

@@ -204,27 +204,28 @@ Key&& Key::without(std::vector<json> values) && {
   return std::move(*this);
 }
 
-Key obeyed(std::string path, KeyType type, json fallback, Allowed allowed, std::string meaning) {
+Key obeyed(std::string path, KeyType type, json default_value, Allowed allowed,
+           std::string meaning) {
   Key key;
   key.path = std::move(path);
   key.type = type;
-  key.automatic = fallback == "auto";
-  key.fallback = std::move(fallback);
+  key.automatic = default_value == "auto";
+  key.default_value = std::move(default_value);
   key.allowed = std::move(allowed);
   key.meaning = std::move(meaning);
   return key;
 }
 
-Key accepted(std::string path, KeyType type, json fallback, std::string meaning) {
-  auto key = obeyed(std::move(path), type, std::move(fallback), {}, std::move(meaning));
+Key accepted(std::string path, KeyType type, json default_value, std::string meaning) {
+  auto key = obeyed(std::move(path), type, std::move(default_value), {}, std::move(meaning));
   key.treatment = Treatment::accepted;
   key.automatic = true;
   return key;
 }
 
-Key refused(std::string path, KeyType type, json fallback, std::string meaning,
+Key refused(std::string path, KeyType type, json default_value, std::string meaning,
             std::string reason) {
-  auto key = obeyed(std::move(path), type, std::move(fallback), {}, std::move(meaning));
+  auto key = obeyed(std::move(path), type, std::move(default_value), {}, std::move(meaning));
   key.treatment = Treatment::refused;
   key.reason = std::move(reason);
   return key;
@@ -278,7 +279,8 @@ std::string treatment_name(Treatment treatment) {
 }
 
 std::optional<std::string> problem_with(const Key& key, const json& value) {
-  if (value.is_null() || (key.automatic && value == "auto") || value == key.fallback) return {};
+  if (value.is_null() || (key.automatic && value == "auto") || value == key.default_value)
+    return {};
   if (key.treatment == Treatment::refused && has_type(key.type, value)) {
     const bool makes_the_model = key.path.starts_with("model.");  // another value, another model
     return shown(value) + " is refused (" + key.reason + ")" +

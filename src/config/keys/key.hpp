@@ -54,7 +54,7 @@ inline Allowed anything() {
 struct Key {
   std::string path;
   KeyType type = KeyType::any;
-  nlohmann::json fallback;  // the default; null: none, or the feature off
+  nlohmann::json default_value;  // the default; null: none, or the feature off
   std::string unit;
   Allowed allowed;
   std::string meaning;
@@ -79,10 +79,10 @@ struct Key {
   Key&& without(std::vector<nlohmann::json> values) &&;  // not_built
 };
 
-Key obeyed(std::string path, KeyType type, nlohmann::json fallback, Allowed allowed,
+Key obeyed(std::string path, KeyType type, nlohmann::json default_value, Allowed allowed,
            std::string meaning);
-Key accepted(std::string path, KeyType type, nlohmann::json fallback, std::string meaning);
-Key refused(std::string path, KeyType type, nlohmann::json fallback, std::string meaning,
+Key accepted(std::string path, KeyType type, nlohmann::json default_value, std::string meaning);
+Key refused(std::string path, KeyType type, nlohmann::json default_value, std::string meaning,
             std::string reason);
 
 /// Seconds of a value of type `duration`; nullopt if it is not a duration.

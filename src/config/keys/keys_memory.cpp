@@ -59,10 +59,10 @@ void add_zero(Keys& k) {
 
 // Every key under the name that DeepSpeed documents and under the one it uses inside.
 void add_stage3(Keys& k) {
-  const auto add = [&](const std::string& name, std::int64_t fallback, std::int64_t least,
+  const auto add = [&](const std::string& name, std::int64_t default_value, std::int64_t least,
                        const std::string& meaning) {
     const std::string path = std::string(zero) + "stage3_" + name;
-    k.push_back(obeyed(path, integer, fallback, at_least(static_cast<double>(least)), meaning)
+    k.push_back(obeyed(path, integer, default_value, at_least(static_cast<double>(least)), meaning)
                     .in("elements")
                     .or_auto());
     k.push_back(obeyed(zero + name, integer, nullptr, at_least(static_cast<double>(least)),

@@ -148,8 +148,8 @@ void add_rope(Keys& k) {
 // Keys of related models that compute something else; config.json names such a model llama at
 // times.
 void add_foreign(Keys& k) {
-  const auto add = [&](const char* name, KeyType type, json fallback, const char* meaning) {
-    k.push_back(refused(std::string("model.") + name, type, std::move(fallback), meaning,
+  const auto add = [&](const char* name, KeyType type, json default_value, const char* meaning) {
+    k.push_back(refused(std::string("model.") + name, type, std::move(default_value), meaning,
                         "triax has no model with it")
                     .only({"llama", "qwen2"}));
   };

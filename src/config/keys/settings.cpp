@@ -17,7 +17,7 @@ void Settings::resolve(const std::string& path, nlohmann::json value, const std:
 }
 
 void Settings::default_for_auto(const std::string& path) {
-  if (is_auto(path)) resolve(path, table_->find(path)->fallback);
+  if (is_auto(path)) resolve(path, table_->find(path)->default_value);
 }
 
 std::vector<std::string> Settings::paths() const {

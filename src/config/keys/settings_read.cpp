@@ -140,7 +140,7 @@ void take_defaults(Settings& settings, bool model) {
         settings.has(key.path))
       continue;
     if (settings.table().find(key.path, settings.type_of(key.path)) != &key) continue;
-    settings.put(key.path, {key.fallback, "default", {}, false, key.treatment});
+    settings.put(key.path, {key.default_value, "default", {}, false, key.treatment});
   }
 }
 
@@ -153,7 +153,8 @@ Settings read_settings(const KeyTable& table, const JobTree& tree, ErrorList& er
        {"optimizer.type", "scheduler.type"}) {  // these types select the other keys
     if (const auto* value = find(tree.root, path)) reader.take(*table.find(path), path, *value);
     if (!settings.has(path) && settings.sound({path}))
-      settings.put(path, {table.find(path)->fallback, "default", {}, false, Treatment::obeyed});
+      settings.put(path,
+                   {table.find(path)->default_value, "default", {}, false, Treatment::obeyed});
   }
   reader.walk(tree.root, {});
   take_defaults(settings, false);

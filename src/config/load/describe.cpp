@@ -46,7 +46,7 @@ std::string allowed_text(const Key& key) {
   auto text = key.allowed.text();
   if (key.takes_auto_too() && key.treatment == Treatment::obeyed)
     text += text.empty() ? "or \"auto\"" : ", or \"auto\"";
-  if (key.treatment == Treatment::refused) text = "only " + key.fallback.dump();
+  if (key.treatment == Treatment::refused) text = "only " + key.default_value.dump();
   return text;
 }
 
@@ -64,7 +64,7 @@ std::string reference_as_json(const KeyTable& table) {
   for (const auto& key : table.keys())
     list.push_back({{"key", key.path},
                     {"type", type_name(key.type)},
-                    {"default", key.fallback},
+                    {"default", key.default_value},
                     {"unit", key.unit},
                     {"allowed", allowed_text(key)},
                     {"only_for", key.scope},
@@ -82,7 +82,7 @@ Row reference_columns() {
 Row reference_row(const Key& key) {
   return {key.path,
           type_name(key.type),
-          shown(key.fallback),
+          shown(key.default_value),
           key.unit.empty() ? "-" : key.unit,
           allowed_text(key),
           meaning_text(key)};

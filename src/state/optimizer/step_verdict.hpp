@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "kernels/base/device/mirror.hpp"
-#include "kernels/optimizer/norm.hpp"
+#include "kernels/optimizer/grad_norm.hpp"
 #include "src/comm/interface/communicator.hpp"
 #include "src/comm/watchdog/device_wait.hpp"
 

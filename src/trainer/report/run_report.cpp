@@ -8,9 +8,9 @@
 
 #include "src/forecast/dry_run.hpp"
 #include "src/forecast/process_memory.hpp"
-#include "src/launch/batch_job.hpp"
 #include "src/launch/offload_place.hpp"
-#include "src/recipe/schedule_report.hpp"
+#include "src/launch/requeue.hpp"
+#include "src/recipe/lr_report.hpp"
 #include "src/version/build_facts.hpp"
 #include "src/version/version.hpp"
 
@@ -68,7 +68,7 @@ std::string validation_text(const Config& config, std::int64_t samples) {
                      config.run.eval_steps == 0 ? "; run.eval_steps limits it" : "");
 }
 
-std::vector<std::string> surprises(const PlacedConfig& config) {
+std::vector<std::string> config_warnings(const PlacedConfig& config) {
   std::vector<std::string> lines;
   const int group = shard_size(config);
   if (config.zero.shard_by_hpz && group < config.parallel.data)
@@ -114,7 +114,7 @@ std::vector<std::string> surprises(const PlacedConfig& config) {
     lines.push_back(
         "run.loss_spike.action \"stop\" ends the run without a checkpoint of it: "
         "checkpoint.interval is 0. Set it to so many steps as may be lost");
-  for (std::string& line : rate_surprises(config)) lines.push_back(std::move(line));
+  for (std::string& line : rate_warnings(config)) lines.push_back(std::move(line));
   return lines;
 }
 
@@ -145,7 +145,7 @@ void report_nothing_to_do(const Config& config, const RunStart& start, const std
       overruled ? "" : ", or checkpoint.resume never");
 }
 
-void announce(const RunFacts& run) {
+void log_run_summary(const RunFacts& run) {
   const PlacedConfig& config = run.plan.config;
   std::int64_t parameters = 0;
   for (const GlobalTensor& tensor : global_tensors(config.model))
@@ -188,7 +188,7 @@ void announce(const RunFacts& run) {
     spdlog::info("accepted without effect here (triax config --reference says why): {}",
                  fmt::join(run.job.accepted, ", "));
   for (const std::string& line : run.job.warnings) spdlog::warn("{}", line);
-  for (const std::string& line : surprises(config)) spdlog::warn("{}", line);
+  for (const std::string& line : config_warnings(config)) spdlog::warn("{}", line);
   if (const std::string line = warning_of_cpu(config, built_for_gpus()); !line.empty())
     spdlog::warn("{}", line);
   if (const std::string line = warning_of_bytes(config, run.data); !line.empty())

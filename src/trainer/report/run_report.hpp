@@ -21,7 +21,7 @@ struct RunStart {
   WeightNames weights;               // in the files of model.weights
 };
 
-/// Facts that announce() logs.
+/// Facts that log_run_summary() logs.
 struct RunFacts {
   const LoadedJob& job;
   const ProcessGrid& grid;
@@ -46,7 +46,7 @@ std::string precision_text(const PrecisionConfig& precision);
 std::string validation_text(const Config& config, std::int64_t samples);
 
 /// A warning for each setting whose effect may surprise its user.
-std::vector<std::string> surprises(const PlacedConfig& config);
+std::vector<std::string> config_warnings(const PlacedConfig& config);
 
 /// Warning that text is read as bytes by a model with a larger vocabulary; empty otherwise.
 std::string warning_of_bytes(const Config& config, const TokenReader& data);
@@ -56,7 +56,7 @@ std::string warning_of_bytes(const Config& config, const TokenReader& data);
 std::string warning_of_cpu(const PlacedConfig& config, bool for_gpus);
 
 /// Logs the summary at the start of a run. Rank 0 only.
-void announce(const RunFacts& run);
+void log_run_summary(const RunFacts& run);
 
 /// Logs that all steps of the run are done already. `resume`: checkpoint.resume of the job file,
 /// which a requeued batch job does not follow.

@@ -12,14 +12,14 @@ TEST(KeyTable, EveryRowIsWhole) {
   for (const auto& key : table.keys()) {
     EXPECT_FALSE(key.meaning.empty()) << key.path;
     EXPECT_EQ(key.meaning.find('\n'), std::string::npos) << key.path;
-    EXPECT_EQ(problem_with(key, key.fallback), std::nullopt) << key.path;
+    EXPECT_EQ(problem_with(key, key.default_value), std::nullopt) << key.path;
     EXPECT_EQ(key.treatment == Treatment::refused, !key.reason.empty() && key.not_built.empty())
         << key.path;
     // A default is a value that could also have been written.
     auto written = key;
-    written.fallback = nullptr;
+    written.default_value = nullptr;
     if (key.treatment != Treatment::refused) {
-      EXPECT_EQ(problem_with(written, key.fallback), std::nullopt) << key.path;
+      EXPECT_EQ(problem_with(written, key.default_value), std::nullopt) << key.path;
     }
     for (const auto& value : key.not_built)
       EXPECT_NE(problem_with(key, value), std::nullopt) << key.path;
@@ -49,8 +49,8 @@ TEST(KeyTable, NoKeyIsBothAValueAndASection) {
 
 TEST(KeyTable, FindsRowsByTypeOfTheSection) {
   const KeyTable table;
-  EXPECT_EQ(table.find("model.vocab_size", "llama")->fallback, 32000);
-  EXPECT_EQ(table.find("model.vocab_size", "qwen2")->fallback, 151936);
+  EXPECT_EQ(table.find("model.vocab_size", "llama")->default_value, 32000);
+  EXPECT_EQ(table.find("model.vocab_size", "qwen2")->default_value, 151936);
   EXPECT_EQ(table.find("model.n_layer", "llama"), nullptr);
   EXPECT_NE(table.find("model.n_layer"), nullptr);
   EXPECT_NE(table.find("amp.opt_level", ""), nullptr);

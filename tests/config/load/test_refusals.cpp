@@ -194,7 +194,7 @@ class RefusedKeys : public testing_support::JobFiles {};
 std::string another_value(const Key& key) {
   switch (key.type) {
     case KeyType::boolean:
-      return key.fallback == true ? "false" : "true";
+      return key.default_value == true ? "false" : "true";
     case KeyType::object:
       return R"({"some": "thing"})";
     default:

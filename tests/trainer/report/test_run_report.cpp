@@ -73,37 +73,37 @@ TEST(UsedByKind, WhatIsLeftOfThePeakIsMpis) {
 TEST(Surprises, SixteenBitSumsOfManyMicroBatches) {
   PlacedConfig config;
   config.precision.type = config.precision.gradient_type = DType::bf16;
-  EXPECT_THAT(surprises(config), IsEmpty());
+  EXPECT_THAT(config_warnings(config), IsEmpty());
   config.batch.accumulation = 4;
-  EXPECT_THAT(surprises(config),
+  EXPECT_THAT(config_warnings(config),
               ElementsAre(AllOf(HasSubstr("gradients of 4 micro-batches are summed in bf16"),
                                 HasSubstr("data_types.grad_accum_dtype fp32"))));
   config.precision.gradient_type = DType::f32;
-  EXPECT_THAT(surprises(config), IsEmpty());
+  EXPECT_THAT(config_warnings(config), IsEmpty());
 }
 
 TEST(Surprises, ValidationDataThatAreNeverRead) {
   PlacedConfig config;
   config.data.valid = {"held.bin"};
-  EXPECT_THAT(surprises(config), ElementsAre(HasSubstr("run.eval_interval is 0")));
+  EXPECT_THAT(config_warnings(config), ElementsAre(HasSubstr("run.eval_interval is 0")));
   config.run.eval_interval = 5;
-  EXPECT_THAT(surprises(config), IsEmpty());
+  EXPECT_THAT(config_warnings(config), IsEmpty());
 }
 
 TEST(Surprises, ALimitThatNothingStopsBefore) {
   PlacedConfig config;
   config.run.time_limit = 600.0;
-  EXPECT_THAT(surprises(config), ElementsAre(HasSubstr("run.stop_before_end is 0")));
+  EXPECT_THAT(config_warnings(config), ElementsAre(HasSubstr("run.stop_before_end is 0")));
   config.run.stop_before_end = 60.0;
-  EXPECT_THAT(surprises(config), IsEmpty());
+  EXPECT_THAT(config_warnings(config), IsEmpty());
 }
 
 TEST(Surprises, AStopAtASpikeThatLeavesNothing) {
   PlacedConfig config;
   config.run.loss_spike.action = SpikeAction::stop;
-  EXPECT_THAT(surprises(config), ElementsAre(HasSubstr("checkpoint.interval is 0")));
+  EXPECT_THAT(config_warnings(config), ElementsAre(HasSubstr("checkpoint.interval is 0")));
   config.checkpoint.interval = 5;
-  EXPECT_THAT(surprises(config), IsEmpty());
+  EXPECT_THAT(config_warnings(config), IsEmpty());
 }
 
 TEST(ValidationText, SaysHowMuchIsReadAndWhen) {
@@ -124,7 +124,7 @@ TEST(Surprises, SchedulesThatDoNotFitTheRun) {
   PlacedConfig config;
   config.run.steps = 10;
   config.scheduler.kind = SchedulerKind::warmup;
-  EXPECT_THAT(surprises(config), ElementsAre(HasSubstr("warmup_num_steps 1000 takes all")));
+  EXPECT_THAT(config_warnings(config), ElementsAre(HasSubstr("warmup_num_steps 1000 takes all")));
 }
 
 TEST(WarningOfBytes, IsOfTextAndALargerVocabulary) {
@@ -145,36 +145,36 @@ TEST(WarningOfBytes, IsOfTextAndALargerVocabulary) {
 
 TEST(Surprises, HpzCutsMoreThanInZeroPlusPlus) {
   PlacedConfig config = over(8, 3, 2);
-  EXPECT_THAT(surprises(config), IsEmpty());
+  EXPECT_THAT(config_warnings(config), IsEmpty());
   config.zero.shard_by_hpz = true;
-  EXPECT_THAT(surprises(config),
+  EXPECT_THAT(config_warnings(config),
               ElementsAre(AllOf(HasSubstr("cut over 2 data ranks and kept 4 times"),
                                 HasSubstr("ZeRO++ would keep the parameters so"))));
   config.zero.shard_size = 8;
-  EXPECT_THAT(surprises(config), IsEmpty());
+  EXPECT_THAT(config_warnings(config), IsEmpty());
 }
 
 TEST(Surprises, GroupsOfOneCutNothing) {
   PlacedConfig config = over(8, 3, 1);
-  EXPECT_THAT(surprises(config), ElementsAre(HasSubstr("ZeRO stage 3 cuts nothing")));
+  EXPECT_THAT(config_warnings(config), ElementsAre(HasSubstr("ZeRO stage 3 cuts nothing")));
   config.zero.stage = 0;
-  EXPECT_THAT(surprises(config), IsEmpty());
+  EXPECT_THAT(config_warnings(config), IsEmpty());
 }
 
 TEST(Surprises, InputsOnTheHostNeedRecomputedLayers) {
   PlacedConfig config;
   config.recompute.inputs_on_host = true;
-  EXPECT_THAT(surprises(config), ElementsAre(HasSubstr("cpu_checkpointing has nothing")));
+  EXPECT_THAT(config_warnings(config), ElementsAre(HasSubstr("cpu_checkpointing has nothing")));
   config.recompute.what = Recompute::layer;
-  EXPECT_THAT(surprises(config), IsEmpty());
+  EXPECT_THAT(config_warnings(config), IsEmpty());
 }
 
 TEST(Surprises, PartitionedInputsNeedRecomputedLayers) {
   PlacedConfig config;
   config.recompute.partition_inputs = true;
-  EXPECT_THAT(surprises(config), ElementsAre(HasSubstr("partition_activations has nothing")));
+  EXPECT_THAT(config_warnings(config), ElementsAre(HasSubstr("partition_activations has nothing")));
   config.recompute.what = Recompute::layer;
-  EXPECT_THAT(surprises(config), IsEmpty());
+  EXPECT_THAT(config_warnings(config), IsEmpty());
 }
 
 TEST(HiddenText, SaysWhatMessagesCost) {

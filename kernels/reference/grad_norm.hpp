@@ -1,5 +1,5 @@
 #pragma once
-// Sums in plain loops and double precision: the oracle of kernels/optimizer/norm.hpp.
+// Sums in plain loops and double precision: the oracle of kernels/optimizer/grad_norm.hpp.
 #include <vector>
 
 namespace triax::reference {

@@ -1,4 +1,4 @@
-#include "src/launch/batch_job.hpp"
+#include "src/launch/requeue.hpp"
 
 #include <map>
 
@@ -60,7 +60,7 @@ class RunAgain : public testing::Test {
   std::string resume_of(const std::string& name, const std::string& resume,
                         const std::string& attempt = "42.0") {
     Config config = job(resume).config;
-    go_on_where_run_again(grid_, name, attempt, config);
+    apply_requeue_resume(grid_, name, attempt, config);
     return config.checkpoint.resume;
   }
   void end(const std::string& name, const std::string& attempt, bool made_steps = true) const {
@@ -156,10 +156,10 @@ TEST(WarningOfLoss, IsForBatchJobsOfManyStepsWithoutAnInterval) {
 
 TEST(WayOn, NamesWhatTheCommandNeeds) {
   CheckpointConfig checkpoint{"", 0, 3, "auto", true};
-  EXPECT_EQ(way_on(checkpoint, "42"), "the same command goes on from there");
+  EXPECT_EQ(resume_hint(checkpoint, "42"), "the same command goes on from there");
   checkpoint.resume = "never";
-  EXPECT_THAT(way_on(checkpoint, ""), HasSubstr("--set checkpoint.resume=auto goes on"));
-  EXPECT_THAT(way_on(checkpoint, "42"),
+  EXPECT_THAT(resume_hint(checkpoint, ""), HasSubstr("--set checkpoint.resume=auto goes on"));
+  EXPECT_THAT(resume_hint(checkpoint, "42"),
               AllOf(HasSubstr("this batch job goes on"), HasSubstr("checkpoint.resume=auto")));
 }
 

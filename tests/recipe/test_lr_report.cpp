@@ -1,4 +1,4 @@
-#include "src/recipe/schedule_report.hpp"
+#include "src/recipe/lr_report.hpp"
 
 #include <gmock/gmock.h>
 
@@ -22,7 +22,7 @@ Config with(SchedulerKind kind, std::int64_t steps = 100) {
 }
 
 void expect_only(const Config& config, const std::string& surprise) {
-  EXPECT_THAT(rate_surprises(config), ElementsAre(HasSubstr(surprise)));
+  EXPECT_THAT(rate_warnings(config), ElementsAre(HasSubstr(surprise)));
 }
 
 TEST(RateText, SaysWhereTheRatesBeginAndEnd) {
@@ -40,7 +40,7 @@ TEST(RateSurprises, SchedulesThatFitAreNone) {
   for (const SchedulerKind kind :
        {SchedulerKind::constant, SchedulerKind::warmup, SchedulerKind::warmup_decay,
         SchedulerKind::warmup_cosine, SchedulerKind::one_cycle, SchedulerKind::cosine})
-    EXPECT_THAT(rate_surprises(with(kind)), IsEmpty());
+    EXPECT_THAT(rate_warnings(with(kind)), IsEmpty());
 }
 
 TEST(RateSurprises, AWarmUpThatTakesTheWholeRun) {
@@ -50,7 +50,7 @@ TEST(RateSurprises, AWarmUpThatTakesTheWholeRun) {
               "scheduler.params.warmup_num_steps 1000 takes all of run.steps 100: the last step "
               "has learning rate 0.000196 of 0.002");
   config.scheduler.kind = SchedulerKind::cosine;
-  EXPECT_THAT(rate_surprises(config), IsEmpty()) << "it has a warm-up of its own";
+  EXPECT_THAT(rate_warnings(config), IsEmpty()) << "it has a warm-up of its own";
   config.scheduler.warmup = 100;
   expect_only(config, "scheduler.params.warmup 100 takes");
 }
@@ -63,13 +63,13 @@ TEST(RateSurprises, ADecayThatEndsBeforeTheRun) {
               "scheduler.params.total_num_steps 50 is less than run.steps 100: the last 49 steps "
               "train at learning rate 0");
   config.scheduler.total_num_steps = 99;
-  EXPECT_THAT(rate_surprises(config), IsEmpty()) << "step 99 is the first, and there is none";
+  EXPECT_THAT(rate_warnings(config), IsEmpty()) << "step 99 is the first, and there is none";
 }
 
 TEST(RateSurprises, ARateThatTheSchedulerDoesNotTake) {
   Config config = with(SchedulerKind::warmup_decay);
   config.scheduler.warmup_max_lr = 1e-3;
-  EXPECT_THAT(rate_surprises(config), IsEmpty()) << "the job does not say one";
+  EXPECT_THAT(rate_warnings(config), IsEmpty()) << "the job does not say one";
   config.optimizer.rate_given = true;
   expect_only(config,
               "optimizer.params.lr 0.002 is unused: WarmupDecayLR has rates of its own, "
@@ -78,7 +78,7 @@ TEST(RateSurprises, ARateThatTheSchedulerDoesNotTake) {
   config.scheduler.cycle_max_lr = 0.5;
   expect_only(config, "cycle_max_lr 0.5");
   config.scheduler.kind = SchedulerKind::warmup_cosine;
-  EXPECT_THAT(rate_surprises(config), IsEmpty()) << "of the optimizer's";
+  EXPECT_THAT(rate_warnings(config), IsEmpty()) << "of the optimizer's";
 }
 
 TEST(MovedCosine, SaysBothRates) {

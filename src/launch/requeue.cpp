@@ -1,4 +1,4 @@
-#include "src/launch/batch_job.hpp"
+#include "src/launch/requeue.hpp"
 
 #include <spdlog/spdlog.h>
 
@@ -62,8 +62,8 @@ bool has_own_checkpoint(const std::string& name, const std::string& attempt, con
 
 }  // namespace
 
-void go_on_where_run_again(ProcessGrid& grid, const std::string& name, const std::string& attempt,
-                           Config& config) {
+void apply_requeue_resume(ProcessGrid& grid, const std::string& name, const std::string& attempt,
+                          Config& config) {
   std::string resume;
   agreed(grid, [&] {
     if (grid.rank() == 0 && has_own_checkpoint(name, attempt, config)) resume = "auto";
@@ -106,7 +106,7 @@ std::string warning_of_loss(const Config& config, std::int64_t step, const std::
       step);
 }
 
-std::string way_on(const CheckpointConfig& checkpoint, const std::string& name) {
+std::string resume_hint(const CheckpointConfig& checkpoint, const std::string& name) {
   if (resumes_newest(checkpoint)) return "the same command goes on from there";
   const std::string other = "the same command with --set checkpoint.resume=auto goes on from there";
   return name.empty() ? other

@@ -13,7 +13,7 @@ namespace triax {
 std::string rate_text(const Config& config, std::int64_t first);
 
 /// A warning for each part of the schedule that does not fit the run.
-std::vector<std::string> rate_surprises(const Config& config);
+std::vector<std::string> rate_warnings(const Config& config);
 
 /// Warning that another run.steps has moved a cosine, which ends there: the learning rate of the
 /// next update, after `update` updates under `steps_there` steps, and now. Empty where it is the

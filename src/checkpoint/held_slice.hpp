@@ -38,7 +38,7 @@ inline std::optional<FlatRange> side_by_side(const PieceRange& range, const Shap
 }
 
 // A part of a piece, and the view of its block that has it.
-struct HeldPart {
+struct HeldSlice {
   PieceRange range;
   const PlacedParameter* param;
   BlockView view;
@@ -70,7 +70,7 @@ struct HeldPart {
   }
 };
 
-// Calls visit(HeldPart) for every piece for which keep(piece) holds, as far as it lies within
+// Calls visit(HeldSlice) for every piece for which keep(piece) holds, as far as it lies within
 // `range` of the block, which must lie within the view.
 template <class Keep, class Visit>
 void each_part(const ParameterBlock& block, const FlatRange& range, const BlockView& view,
@@ -80,7 +80,7 @@ void each_part(const ParameterBlock& block, const FlatRange& range, const BlockV
     for (const Piece& piece : param.spec.pieces) {
       const PieceRange whole =
           intersect(piece, param.spec.shape, here.begin - param.offset, here.end - param.offset);
-      if (whole.begin < whole.end && keep(piece)) visit(HeldPart{whole, &param, view});
+      if (whole.begin < whole.end && keep(piece)) visit(HeldSlice{whole, &param, view});
     }
   }
 }
@@ -88,8 +88,8 @@ void each_part(const ParameterBlock& block, const FlatRange& range, const BlockV
 // Cuts `whole` into parts that go through `staging` at once, and calls move(part, memory, (elements
 // of the part)).
 template <class Move>
-void each_staged(Staging& staging, const HeldPart& whole, DType type, Move&& move) {
-  HeldPart part = whole;
+void each_staged(Staging& staging, const HeldSlice& whole, DType type, Move&& move) {
+  HeldSlice part = whole;
   for (; part.range.begin < whole.range.end; part.range.begin = part.range.end) {
     part.range.end = std::min(whole.range.end, part.range.begin + staged_elements);
     move(part, staging.take(whole.view.data.space(), type, part.elements()));

@@ -1,4 +1,4 @@
-#include "src/recipe/schedule_report.hpp"
+#include "src/recipe/lr_report.hpp"
 
 #include <fmt/format.h>
 
@@ -41,7 +41,7 @@ std::string rate_text(const Config& config, std::int64_t first) {
                      first, rate_at(config, last), last);
 }
 
-std::vector<std::string> rate_surprises(const Config& config) {
+std::vector<std::string> rate_warnings(const Config& config) {
   const SchedulerConfig& c = config.scheduler;
   const std::int64_t steps = config.run.steps;
   std::vector<std::string> lines;

@@ -1,4 +1,4 @@
-#include "kernels/optimizer/norm.hpp"
+#include "kernels/optimizer/grad_norm.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -34,8 +34,8 @@ std::optional<BatchStart> recorded_start(const std::string& run_directory);
 /// A run that came to its end in this very attempt is not run again: what comes now is another
 /// command of the job's script, and begins as it says. `name`, `attempt`: batch_job() and
 /// batch_attempt() on rank 0. Collective.
-void go_on_where_run_again(ProcessGrid& grid, const std::string& name, const std::string& attempt,
-                           Config& config);
+void apply_requeue_resume(ProcessGrid& grid, const std::string& name, const std::string& attempt,
+                          Config& config);
 
 /// Notes in job.json, where it is this batch job's, that its run came to its end in `attempt`;
 /// where that cannot be written a warning says what it means. A run that had nothing to do
@@ -49,6 +49,6 @@ void record_done(const std::string& run_directory, const std::string& name,
 std::string warning_of_loss(const Config& config, std::int64_t step, const std::string& name);
 
 /// How a run that was stopped goes on from its last checkpoint, in words.
-std::string way_on(const CheckpointConfig& checkpoint, const std::string& name);
+std::string resume_hint(const CheckpointConfig& checkpoint, const std::string& name);
 
 }  // namespace triax

@@ -1,4 +1,4 @@
-#include "kernels/optimizer/norm.hpp"
+#include "kernels/optimizer/grad_norm.hpp"
 
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"

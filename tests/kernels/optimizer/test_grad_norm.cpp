@@ -1,11 +1,11 @@
-#include "kernels/optimizer/norm.hpp"
+#include "kernels/optimizer/grad_norm.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "kernels/reference/norm.hpp"
+#include "kernels/reference/grad_norm.hpp"
 #include "tests/kernels/array.hpp"
 #include "tests/kernels/run.hpp"
 
