@@ -108,7 +108,8 @@ constexpr std::int64_t piece_bytes(int ranks) {
   constexpr std::int64_t line = 64, of_all = std::int64_t{256} << 10, least = std::int64_t{8} << 10;
   return std::max(least, of_all / ranks / line * line);
 }
-/// Bytes of the slot each rank makes in a group of `ranks`; 0 for a group of one.
+/// Bytes of the slot each rank makes in a group of `ranks`: 1 MiB (plus the header) up to 32 ranks,
+/// then 32 KiB per rank; 0 for a group of one.
 constexpr std::int64_t slot_bytes(int ranks) {
   return ranks <= 1 ? 0 : header_bytes + depth * ranks * piece_bytes(ranks);
 }
