@@ -52,7 +52,7 @@ Request MpiCommunicator::all_reduce(const Stream& stream, const Tensor& data, Re
   const bool direct = sums_directly(data, op, size_);
   const MPI_Datatype type = direct ? MPI_DATATYPE_NULL : reducible_type(data.dtype());
   if (size_ == 1 || data.elements() == 0) return {};
-  if (direct) {
+  if (direct) {  // DirectExchange sends by MPI_Isend; no MPI collective is called
     const std::size_t slot = take_slot(stream, "MPI_Isend", CallKind::all_reduce, byte_count(data));
     traffic_ += ring::all_reduce(size_, byte_count(data));
     return summing(slot, sums_->all_reduce(data));
@@ -79,7 +79,7 @@ Request MpiCommunicator::reduce_scatter(const Stream& stream, const Tensor& outp
     traffic_ += ring::reduce_scatter(size_, byte_count(input));
     return take_slot(stream, call, CallKind::reduce_scatter, byte_count(input));
   };
-  if (direct) {
+  if (direct) {  // as above
     const std::size_t slot = begun("MPI_Isend");
     return summing(slot, sums_->reduce_scatter(output, input));
   }
