@@ -132,8 +132,8 @@ TEST_F(Start, AWrongLimitOfItIsRefused) {
                                        command_of("train none.json"));
     EXPECT_EQ(outcome.status, 2);
     EXPECT_EQ(outcome.text, "triax: TRIAX_START_TIMEOUT=" + limit +
-                                " (it is a number of seconds, from 0.1 to 1e9). Say 600, or unset "
-                                "it\n");
+                                " (it is a number of seconds, from 0.1 to 1e9). Set it to 600, or "
+                                "unset it\n");
   }
 }
 

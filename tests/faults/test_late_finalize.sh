@@ -21,8 +21,8 @@ die() {
 begin=$SECONDS
 timeout 250 "$mpiexec" "$flag" 2 env LD_PRELOAD="$library" bash -c '"$0" train job.json; echo "status $?"' "$triax" > out 2>&1
 [ $((SECONDS - begin)) -lt 150 ] || die "it took $((SECONDS - begin)) s"
-grep -q "MPI_Finalize has not for 2 s" out || die "it is not said"
-# The launcher may end the other processes when the first has exited.
+grep -q "MPI_Finalize has not returned for 2 s" out || die "it is not said"
+# The launcher may end the others when the first has left.
 grep -q "^status 0" out || die "no process ended with the status of its run"
 if grep -q "^status 3" out; then die "a process failed"; fi
 "$triax" checkpoint verify run/checkpoints/step-000004.h5 > verified 2>&1 || die "$(cat verified)"

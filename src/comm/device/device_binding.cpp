@@ -82,7 +82,7 @@ bool compute_on_devices(std::optional<MemorySpace> asked, const std::vector<int>
   throw UsageError(
       asked ? fmt::format("run.device is gpu, and rank {} finds none", rank)
             : fmt::format("rank {} finds no GPU, and other ranks do", rank),
-      "no CUDA device there, or this build of triax has none of CUDA (-DTRIAX_CUDA=ON)",
+      "no CUDA device there, or triax was built without CUDA (-DTRIAX_CUDA=ON adds it)",
       "Run where nvidia-smi shows a GPU on every node, or set run.device to cpu");
 }
 

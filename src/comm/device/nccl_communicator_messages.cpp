@@ -28,8 +28,7 @@ void check_version(MpiCommunicator& world) {
   if (version < least)
     throw UsageError(
         fmt::format("NCCL {} is too old", version_text(version)),
-        fmt::format("before {} messages of two groups of ranks can stop each other for ever",
-                    version_text(least)),
+        fmt::format("before {}, messages of two groups of ranks can deadlock", version_text(least)),
         fmt::format(
             "Load NCCL {} or newer, build triax without NCCL (messages between GPUs then go "
             "through host memory and MPI), or set run.device to cpu",
@@ -72,7 +71,7 @@ class NcclMessages final : public DeviceMessages {
     const bool warn = ordered != nullptr && std::strcmp(ordered, "0") == 0;
     return fmt::format("messages by NCCL {}{}", version_text(version),
                        warn ? fmt::format(". Unset {}, which is 0: messages of two groups of ranks "
-                                          "can stop each other for ever",
+                                          "can deadlock",
                                           ordered_launches)
                             : "");
   }

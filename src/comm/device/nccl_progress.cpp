@@ -12,7 +12,7 @@ DeviceMessagesFailed failure_of(ncclResult_t result, const char* call, const std
   return DeviceMessagesFailed(
       fmt::format("{} failed on {}", call, where),
       fmt::format("{}: {}", ncclGetErrorString(result), ncclGetLastError(nullptr)),
-      "NCCL_DEBUG=INFO says more; with run.device cpu the job needs no NCCL");
+      "Set NCCL_DEBUG=INFO for details, or set run.device to cpu to run without NCCL");
 }
 
 }  // namespace

@@ -45,9 +45,8 @@ void ProcessGrid::Impl::add_node(Group& group, int run, const GroupRecord& recor
   }
   // Other groups of its kind may share memory, and would sum in another order.
   if (sharing_agreed)
-    throw Error(
-        fmt::format("{}: no memory that ranks share", where), exchange->refusal(),
-        "Other groups of this job have it: leave it room, and the same limits on all nodes");
+    throw Error(fmt::format("{}: its ranks cannot share memory", where), exchange->refusal(),
+                "Other groups of this job can. Free memory, and set the same limits on all nodes");
   if (not_shared.empty()) not_shared = fmt::format("{}: {}", where, exchange->refusal());
 }
 

@@ -39,14 +39,14 @@ std::string first_text(MPI_Comm ranks, const std::string& own, WaitPolicy policy
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Iallreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, ranks, &request),
             "MPI_Iallreduce", where);
-  check_mpi(wait_for(request, policy), "MPI_Wait", where);
+  check_mpi(wait_for(request, policy), "MPI_Iallreduce", where);
   if (first == size) return {};
   std::array<char, 512> text{};
   own.copy(text.data(), text.size() - 1);
   check_mpi(
       MPI_Ibcast(text.data(), static_cast<int>(text.size()), MPI_CHAR, first, ranks, &request),
       "MPI_Ibcast", where);
-  check_mpi(wait_for(request, policy), "MPI_Wait", where);
+  check_mpi(wait_for(request, policy), "MPI_Ibcast", where);
   return text.data();
 }
 

@@ -26,14 +26,15 @@ double limit_asked() {
   if (error != std::errc() || end != text.data() + text.size() ||
       !(seconds >= 0.1 && seconds <= 1e9))
     throw UsageError(fmt::format("{}={}", limit_name, text),
-                     "it is a number of seconds, from 0.1 to 1e9", "Say 600, or unset it");
+                     "it is a number of seconds, from 0.1 to 1e9", "Set it to 600, or unset it");
   return seconds;
 }
 
 void say_waiting(const LaunchedProcess& process, double waited, const std::string& what_next) {
-  say("triax: process {} of {}, on {}, has waited {:.4g} s in MPI_Init for the others. One "
-      "that has not started triax, or with another MPI library, keeps all there: see that "
-      "every process of the job runs, and the launcher's messages. {}\n",
+  say("triax: process {} of {}, on {}, has waited {:.4g} s in MPI_Init for the others. A "
+      "process that has not started triax, or uses another MPI library, blocks them all. Check "
+      "that "
+      "every process of the job runs, and read the launcher's messages. {}\n",
       process.number, process.count, host_name(), waited, what_next);
 }
 

@@ -22,7 +22,7 @@ std::string agree_on_isa(MPI_Comm world) {
   check_mpi(
       MPI_Iallreduce(MPI_IN_PLACE, ranks.data(), isa_kinds, MPI_INT, MPI_SUM, world, &request),
       "MPI_Iallreduce", "all ranks");
-  check_mpi(wait_for(request, WaitPolicy::yield), "MPI_Wait", "all ranks");
+  check_mpi(wait_for(request, WaitPolicy::yield), "MPI_Iallreduce", "all ranks");
   const Isa isa = common_isa(ranks);
   use_isa(isa);
   const int all = std::accumulate(ranks.begin(), ranks.end(), 0);

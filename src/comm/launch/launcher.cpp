@@ -74,8 +74,9 @@ std::optional<LaunchProblem> launch_problem(int mpi_size, const Environment& var
   const bool by_srun = !variable("SLURM_STEP_NUM_TASKS").empty();
   return LaunchProblem{
       fmt::format("{} has {} processes but MPI sees this one alone", launcher->name, process.count),
-      fmt::format("{}={}, MPI size 1: the launcher and this MPI library did not meet",
-                  launcher->processes, process.count),
+      fmt::format(
+          "{}={}, MPI size 1: the launcher did not connect the processes of this MPI library",
+          launcher->processes, process.count),
       by_srun ? with_srun : launcher->remedy, process.number};
 }
 

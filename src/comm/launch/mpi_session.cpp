@@ -90,8 +90,8 @@ MpiSession::~MpiSession() {
   MPI_Request request = MPI_REQUEST_NULL;
   if (!arrived_ && MPI_Ibarrier(exit_, &request) == MPI_SUCCESS &&
       !complete_within(request, limit_)) {
-    say("triax: rank {} has ended and waited {} s for the others to end "
-        "(run.collective_timeout)\n",
+    say("triax: rank {} has ended, and other ranks have not ended within {} s "
+        "(run.collective_timeout). The job is aborted\n",
         rank_, limit_);
     abort(run_time_failure);
   }
@@ -103,8 +103,8 @@ MpiSession::~MpiSession() {
   try {
     late.emplace(limit, [this, limit] {
       if (rank_ == 0)
-        say("triax: the run has ended, and MPI_Finalize has not for {:.4g} s{}: the processes "
-            "leave without it\n",
+        say("triax: the run has ended, but MPI_Finalize has not returned for {:.4g} s{}. The "
+            "processes exit without it\n",
             limit, limit_ == limit ? " (run.collective_timeout)" : "");
       std::fflush(nullptr);
       std::_Exit(status_);

@@ -45,7 +45,7 @@ std::vector<std::string> hosts_of(MPI_Comm comm, int size) {
   checked(MPI_Iallgather(own.data(), name_bytes, MPI_CHAR, all.data(), name_bytes, MPI_CHAR, comm,
                          &request),
           "MPI_Iallgather");
-  checked(wait_for(request, WaitPolicy::yield), "MPI_Wait");
+  checked(wait_for(request, WaitPolicy::yield), "MPI_Iallgather");
   std::vector<std::string> hosts;
   for (std::size_t at = 0; at < all.size(); at += name_bytes) hosts.emplace_back(all.data() + at);
   return hosts;
@@ -68,7 +68,7 @@ StartMeeting::StartMeeting(MPI_Comm world, double patience_of_failed)
     : patience_of_failed_(patience_of_failed) {
   MPI_Request request = MPI_REQUEST_NULL;
   checked(MPI_Comm_idup(world, comm_.address(), &request), "MPI_Comm_idup");
-  checked(wait_for(request, WaitPolicy::yield), "MPI_Wait");
+  checked(wait_for(request, WaitPolicy::yield), "MPI_Comm_idup");
   checked(MPI_Comm_rank(comm_.get(), &rank_), "MPI_Comm_rank");
   checked(MPI_Comm_size(comm_.get(), &size_), "MPI_Comm_size");
   hosts_ = hosts_of(comm_.get(), size_);
@@ -212,9 +212,9 @@ void StartMeeting::report(double seconds, const Failure& own) const {
 
 void StartMeeting::end(const std::vector<int>& missing, double seconds) const {
   say("triax: {} of {} ranks, seen from rank {} on {}, did not come to the start within "
-      "{:.4g} s (run.collective_timeout): {}. Such a rank may still be reading the job, or "
-      "looking for its data: see whether the file systems answer there, or raise "
-      "run.collective_timeout. The job ends with status {}; the same command begins again\n",
+      "{:.4g} s (run.collective_timeout): {}. Such a rank may still be reading the job or "
+      "looking for its data. Check that the file systems respond there, or raise "
+      "run.collective_timeout. The job ends with status {}; rerun the same command\n",
       missing.size(), size_, rank_, hosts_[static_cast<std::size_t>(rank_)], seconds,
       ranks_on_hosts(missing, hosts_), run_time_failure);
   end_job(run_time_failure);

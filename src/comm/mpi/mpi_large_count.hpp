@@ -36,7 +36,7 @@ C count_of(std::int64_t elements) {
   if (elements > static_cast<std::int64_t>(std::numeric_limits<C>::max()))
     throw Error(fmt::format("a message of {} elements is too long for this MPI", elements),
                 fmt::format("MPI {}.{} counts in {} bytes", MPI_VERSION, MPI_SUBVERSION, sizeof(C)),
-                "Build with a library of MPI 4 (MPICH 4; Open MPI 5 is none), or use more ranks");
+                "Build with an MPI 4 library (MPICH 4; not Open MPI 5), or use more ranks");
   return static_cast<C>(elements);
 }
 

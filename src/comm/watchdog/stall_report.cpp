@@ -13,7 +13,7 @@ std::string text_of(const MessageSeen& message) {
   if (message.kind == CallKind::meeting && message.number == 0)
     return "the ranks with which it makes a group";
   const std::string_view kind = name_of(message.kind);
-  if (message.kind == CallKind::device) return "its own GPU, which has not done what it was given";
+  if (message.kind == CallKind::device) return "its own GPU, which has not finished its work";
   if (message.kind == CallKind::send || message.kind == CallKind::receive)
     return fmt::format("a {} of {} bytes {} rank {} (tag {}), {}", kind, message.bytes,
                        message.kind == CallKind::send ? "to" : "from", message.peer, message.tag,
@@ -180,7 +180,7 @@ std::string stall_report(const Stall& stall, const ExplainProgress& explain) {
   for (const std::string& lost : parts.lost) text += "\n  lost: " + lost;
   add_ranks(text, "not heard of", parts.not_seen);
   if (!stall.problem.empty())
-    text += "\n  nodes could not tell each other what they do: " + stall.problem;
+    text += "\n  nodes could not exchange their reports: " + stall.problem;
   add_others(text, stall, explain);
   add_suspects(text, stall, parts.not_seen);
   return text;

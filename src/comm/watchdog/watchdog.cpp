@@ -132,7 +132,7 @@ double Watchdog::may_go_on(double waited, std::unique_lock<std::mutex>& lock) {
   const std::string work = work_on_files(others);
   if (patient && (others.taken_back || !work.empty())) {
     if (!work.empty())
-      say("triax: {:.4g} s of waiting, with {}: the job waits on, {:.4g} s at most ({} "
+      say("triax: a wait has lasted {:.4g} s, with {}: the job waits on, up to {:.4g} s in all ({} "
           "times run.collective_timeout)\n",
           waited, work, patience_with_files * seconds_, patience_with_files);
     if (exchange_ && !others.taken_back) exchange_->take_back();
@@ -153,8 +153,8 @@ void Watchdog::end(double waited, const StallExchange::Answers& others) {
     return;
   }
   say("triax: {}\nThe job ends with status {}: run.collective_timeout is {:.4g} s. Look "
-      "for the first failure of a rank or node, or raise it where ranks are only slow; the "
-      "same command resumes the newest checkpoint\n",
+      "for the first failure of a rank or node; if ranks are only slow, raise "
+      "run.collective_timeout. The same command resumes from the newest checkpoint\n",
       report, run_time_failure, seconds_);
   // If nodes do not hear each other (yet), one rank of each node reports what its node knows.
   if (board_.has_other_nodes() && (!exchange_ || !others.problem.empty()))

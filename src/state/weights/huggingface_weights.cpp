@@ -62,9 +62,9 @@ std::string find_tied(const SafetensorsReader& reader, const std::string& prefix
   if (reader.contains(head) && reader.entry(head).shape.rank() == 2 &&
       reader.entry(head).shape == reader.entry(embedding).shape && !alike(reader, embedding, head))
     throw Error(fmt::format("{}: {} and {} differ", directory, embedding, head),
-                "by config.json they are tied: one matrix",
+                "config.json ties them: they must be one matrix",
                 "For a model with both, set tie_word_embeddings to false in config.json; for one "
-                "with the embedding alone, take the other out of the files");
+                "with the embedding alone, remove the other from the files");
   return embedding;
 }
 
@@ -117,7 +117,7 @@ bool fits(const SafetensorsReader& reader, const std::string& prefix,
 std::vector<std::string> WeightNames::warnings(const std::string& directory) const {
   std::vector<std::string> lines;
   if (!prefix.empty())
-    lines.push_back(fmt::format("{}: the names of all tensors begin with {}, which is taken off",
+    lines.push_back(fmt::format("{}: the names of all tensors begin with {}, which is removed",
                                 directory, prefix));
   if (!unused.empty())
     lines.push_back(fmt::format("{}: {} tensors are not part of this model: {}", directory,

@@ -63,7 +63,8 @@ TEST(StallReport, NamesTheRankWhoseGpuDoesNotAnswer) {
   stall.waiter = stall.seen[2];
   stall.members.clear();
   text = stall_report(stall, {});
-  EXPECT_THAT(text, HasSubstr("rank 2 on h has waited 12 s for its own GPU, which has not done"));
+  EXPECT_THAT(text,
+              HasSubstr("rank 2 on h has waited 12 s for its own GPU, which has not finished"));
 }
 
 TEST(StallReport, NamesProcessesThatAreStoppedOrGone) {
@@ -104,9 +105,9 @@ TEST(StallReport, NamesWhoIsBusyBesidesThoseNotHeardOf) {
 
 TEST(StallReport, SaysWhyNodesDidNotHearEachOther) {
   Stall stall = stall_of_a_sum();
-  EXPECT_THAT(stall_report(stall, {}), Not(HasSubstr("could not tell")));
+  EXPECT_THAT(stall_report(stall, {}), Not(HasSubstr("could not exchange")));
   stall.problem = "cannot write x: No space left on device";
-  EXPECT_THAT(stall_report(stall, {}), HasSubstr("could not tell each other what they do: cannot "
+  EXPECT_THAT(stall_report(stall, {}), HasSubstr("could not exchange their reports: cannot "
                                                  "write x: No space left on device"));
 }
 

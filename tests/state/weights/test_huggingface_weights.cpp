@@ -40,7 +40,7 @@ class RenamedWeights : public testing::Test {
     EXPECT_THAT(weights.names().unused, IsEmpty());
     EXPECT_THAT(
         weights.names().warnings("DIR"),
-        ElementsAre("DIR: the names of all tensors begin with " + prefix + ", which is taken off"));
+        ElementsAre("DIR: the names of all tensors begin with " + prefix + ", which is removed"));
     for (const GlobalTensor& tensor : global_tensors(model)) {
       std::vector<float> expected(static_cast<std::size_t>(tensor.shape.elements()));
       std::vector<float> values(expected.size());
