@@ -107,7 +107,7 @@ void add_ranks(std::string& text, const char* what, const std::vector<int>& rank
   if (!ranks.empty()) text += fmt::format("\n  {}: {}", what, ranks_text(ranks));
 }
 
-// Ranks that are not of the group.
+// Adds the ranks outside the group.
 void add_others(std::string& text, const Stall& stall, const ExplainProgress& explain) {
   std::size_t others = 0;
   for (const RankProgress& rank : stall.seen) {
@@ -117,8 +117,9 @@ void add_others(std::string& text, const Stall& stall, const ExplainProgress& ex
   if (others > most_listed) text += fmt::format("\n  and {} other ranks", others - most_listed);
 }
 
-// Who keeps the others waiting, where one can tell: lost processes, else who works on. Those not
-// heard of come after them: their nodes may be lost, and may as well have written in vain.
+// Adds the ranks that probably keep the others waiting: lost processes, else ranks that wait for
+// their GPU, else busy ranks. Ranks not heard of come last: their nodes may be lost, or may only
+// have failed to write their reports.
 void add_suspects(std::string& text, const Stall& stall, const std::vector<int>& not_seen) {
   std::vector<std::string> suspects;
   std::vector<int> busy, on_device;

@@ -92,7 +92,7 @@ TEST_F(Messages, RefuseTagsAndPeersThatCannotBe) {
   }
 }
 
-// The error of receiving `elements` floats where `sent` come.
+// Error text of receiving `elements` floats when `sent` arrive.
 std::string error_of_receive(MpiCommunicator& comm, std::int64_t elements, std::int64_t sent) {
   std::vector<float> in(static_cast<std::size_t>(elements));
   std::vector<float> out(static_cast<std::size_t>(sent));

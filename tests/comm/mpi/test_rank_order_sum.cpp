@@ -80,8 +80,8 @@ TEST(RankOrderSum, IsTheSumInTheOrderOfTheRanks) {
   expect_sums<F16>(DType::f16);
 }
 
-// 256 + 1 + 1 in bf16, whose numbers there are 2 apart: rounded once it is 258, rounded at each sum
-// 256.
+// 256 + 1 + 1 in bf16, which has a spacing of 2 there: 258 if rounded once, 256 if rounded at each
+// sum.
 TEST(RankOrderSum, RoundsOnce) {
   const std::vector<Bf16> large(40, Bf16(256.0F)), one(40, Bf16(1.0F));
   const auto* const ones = reinterpret_cast<const std::byte*>(one.data());
