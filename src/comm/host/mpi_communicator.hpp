@@ -76,7 +76,7 @@ class MpiCommunicator final : public Communicator, private MovesMessages {
     ProgressBoard::Message message;
     const char* call =
         "";  // MPI call named in errors; a sum of sums_ reports its own errors instead
-    std::int64_t expected_bytes = 0;  // of a receive; -1: not a receive
+    std::int64_t expected_bytes = 0;  // size of a receive; -1: not a receive
     // Bytes to move on completion: MPI leaves the result of an in-place reduce-scatter elsewhere.
     void* result = nullptr;
     const void* found = nullptr;

@@ -9,8 +9,8 @@ namespace triax {
 
 /// How a stage's parameters and gradients are kept.
 struct StateOptions {
-  DataShard shard = {};     // of this data rank
-  DType type = DType::f32;  // of the parameters
+  DataShard shard = {};     // sharding of this data rank
+  DType type = DType::f32;  // type of the parameters
   DType gradient_type = DType::f32;
   MemorySpace space = MemorySpace::host;  // of both, except for what is in a store
   OffloadPlace place = {};                // location of parameter shards in a store

@@ -43,7 +43,7 @@ class StoredShards {
   /// Units and host elements assigned so far.
   struct Homes {
     DType type;
-    int units = 0;            // of the file
+    int units = 0;            // units of the file
     std::int64_t hosted = 0;  // elements in host memory
   };
   std::unique_ptr<StoredShard> make_shard(const ParameterBlock& block, int pool, Homes& taken);

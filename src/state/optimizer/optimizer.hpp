@@ -132,7 +132,7 @@ class Optimizer {
   StateMemory memory_,
       host_memory_;  // first: in the parameters' space; second: on the host, if that is another
   std::unique_ptr<HostStep> host_step_;
-  std::vector<StateView> kept_;  // by block
+  std::vector<StateView> kept_;  // by bucket
   std::unique_ptr<OffloadStore> offload_;
   std::vector<int> first_unit_;  // by bucket: unit of its first sub-group that is not kept
   std::vector<std::vector<SteppedRun>> runs_;  // by bucket: ranges step() updates

@@ -24,7 +24,7 @@ bool steps_on_host(const std::vector<ParameterBlock>& blocks, MemorySpace space)
 struct StoredState {
   std::vector<OffloadDataset> datasets;
   std::vector<OffloadUnit> units;
-  std::vector<int> first_unit;  // by block
+  std::vector<int> first_unit;  // by bucket
 };
 StoredState stored_state(const std::vector<ParameterBlock>& blocks, bool has_master);
 

@@ -25,7 +25,7 @@ class LayerViews {
   }
 
   const std::vector<ParameterBlock>& blocks_;
-  std::vector<int> first_microbatch_;                    // by block
+  std::vector<int> first_microbatch_;                    // by bucket
   std::vector<std::vector<LayerParameters>> layers_;     // by chunk
   std::vector<std::vector<std::vector<int>>> block_of_;  // by chunk, layer, parameter
 };

@@ -144,7 +144,7 @@ class ParameterStore {
   Communicator& shard_group_;
   std::vector<ParameterBlock> blocks_;
   Memory weight_memory_, gradient_memory_;
-  std::vector<State> states_;  // by block
+  std::vector<State> states_;  // by bucket
   LayerViews layers_;
   std::vector<BufferPool> gradient_pools_, gathered_pools_;
   std::unique_ptr<StoredShards> stored_;
