@@ -112,7 +112,7 @@ std::vector<int> ranks_with_device(int rank, const std::vector<std::int64_t>& pa
 
 std::string devices_text(int ranks, int devices, const std::string& name) {
   const std::string what = fmt::format("{} GPU{} ({})", devices, devices == 1 ? "" : "s", name);
-  return devices == ranks ? what + ", one a rank" : fmt::format("{} ranks share {}", ranks, what);
+  return devices == ranks ? what + ", one per rank" : fmt::format("{} ranks share {}", ranks, what);
 }
 
 }  // namespace triax

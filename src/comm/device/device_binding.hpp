@@ -39,7 +39,7 @@ int distinct_devices(const std::vector<std::int64_t>& addresses,
 std::vector<int> ranks_with_device(int rank, const std::vector<std::int64_t>& parts,
                                    const std::vector<int>& first_of_node);
 
-/// "8 GPUs (NVIDIA H200), one a rank", "4 ranks share 2 GPUs (...)".
+/// "8 GPUs (NVIDIA H200), one per rank", "4 ranks share 2 GPUs (...)".
 std::string devices_text(int ranks, int devices, const std::string& name);
 
 }  // namespace triax

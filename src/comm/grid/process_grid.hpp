@@ -53,7 +53,7 @@ class ProcessGrid {
   const CoreShare& cores() const;
   /// Memory space of message tensors, beside the host.
   MemorySpace space() const;
-  /// "8 GPUs (NVIDIA H200), one a rank: messages by NCCL 2.28.9"; "the CPU" without GPUs.
+  /// "8 GPUs (NVIDIA H200), one per rank: messages by NCCL 2.28.9"; "the CPU" without GPUs.
   std::string devices() const;
   /// Ranks that compute on this rank's GPU, itself included, ascending; empty without a GPU.
   const std::vector<int>& ranks_of_device() const;

@@ -95,7 +95,7 @@ TEST(DeviceBinding, GpusAreKnownByNodeAndPlace) {
 }
 
 TEST(DeviceBinding, TheLineAtTheStartSaysWhoShares) {
-  EXPECT_EQ(devices_text(8, 8, "H200"), "8 GPUs (H200), one a rank");
+  EXPECT_EQ(devices_text(8, 8, "H200"), "8 GPUs (H200), one per rank");
   EXPECT_EQ(devices_text(4, 1, "H200"), "4 ranks share 1 GPU (H200)");
 }
 

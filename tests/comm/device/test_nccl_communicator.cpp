@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 TEST_F(Nccl, IsTakenWhereEachRankHasAGpu) {
-  EXPECT_THAT(grid_->devices(), HasSubstr("one a rank: messages by NCCL 2.28.9"));
+  EXPECT_THAT(grid_->devices(), HasSubstr("one per rank: messages by NCCL 2.28.9"));
   EXPECT_FALSE(grid_->stages_messages());
 }
 
