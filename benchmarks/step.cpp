@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The whole training step, on the cores and with the code of `triax train`: tokens per second, and
 // the fraction of the product rate measured in the same run (Place::product_rate).
 //   benchmarks/step                                   GPT-2 124M, B=2, T=512, one rank

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables (Markdown, on standard output) and plots (SVG) of what benchmarks printed.
 //   benchmarks/summarize out.jsonl                      one machine
 //   benchmarks/summarize before.jsonl after.jsonl       side by side

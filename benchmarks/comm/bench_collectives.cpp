@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives over all ranks of the job, from 4 KB to 500 MB: mpiexec -n N bench_collectives
 // [LARGEST_BYTES [SMALLEST_BYTES]].
 // Prints one JSON line per case: by MPI, and, if all ranks are on one node or every node has the

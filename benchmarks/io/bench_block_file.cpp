@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An OffloadFile read and written from end to end, against a plain loop over io_uring on the same
 // bytes of the same file: bench_block_file [DIRECTORY [GIB]].
 // Prints one JSON line per case. peak_fraction is the plain loop's median time over the

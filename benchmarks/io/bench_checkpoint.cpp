@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checkpoints written and read by all ranks, against plain O_DIRECT writes and reads of the same
 // number of bytes on the same disk, in alternating runs: mpiexec -n N bench_checkpoint [DIRECTORY
 // [REPETITIONS [CASE]...]].

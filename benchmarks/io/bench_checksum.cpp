@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checksums of a checkpoint's tensors on one core, from memory and from the cache. Prints one JSON
 // line per case; peak_fraction is relative to reading the same memory (a sum of its words).
 #include <cstdio>

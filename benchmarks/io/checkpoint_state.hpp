@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The state that bench_checkpoint writes and reads, sharded over ranks.
 #include <mpi.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The limit that checkpoints are compared with.
 #include <fcntl.h>

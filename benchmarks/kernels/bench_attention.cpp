@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Causal attention, forward and backward, at GPT-2's and Llama's head shapes. A multiply-add of a
 // query and an earlier key counts, one that the mask removes does not: forward 2 products, backward
 // 5. The argument "device" runs it on a GPU.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operations between the matrix products, on tensors larger than the caches, where memory traffic
 // counts. Bytes are those that must move (each operand read or written once), as STREAM counts its
 // triad; operations that write where they read can exceed it (support/machine). The argument

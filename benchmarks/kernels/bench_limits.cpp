@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits of all ranks together, measured on all at once: STREAM's triad, float32 multiply-adds and
 // a large product in bf16. With at least one rank on every node, prints the least, the median and
 // the most of a rank, and the slowest rank's host: mpiexec -n N bench_limits.

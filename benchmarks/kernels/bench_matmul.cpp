@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Matrix products at the shapes of transformer blocks in every type: forward, input gradient,
 // weight gradient. On the host GPT-2's (768 wide, 1024 rows), and in float32 a large square one,
 // which has work for all cores of a node; on a GPU (argument "device") GPT-2's and Llama 8B's. The

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Command line of a benchmark.
 #include <CLI/CLI.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "benchmarks/support/compare.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Limits of this process, measured, so that every benchmark can state its distance from them.
 #include <cstdint>

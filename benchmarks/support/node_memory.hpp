@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Checks that a benchmark's memory fits, because a job without enough memory is killed without a
 // message.

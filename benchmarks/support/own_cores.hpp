@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Cores, threads and ISA level of a benchmark's ranks.
 #include <string>

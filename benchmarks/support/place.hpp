@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Host or GPU that a benchmark of kernels runs on, and its limits.
 #include <functional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Data for disk benchmarks, because some file systems and drives compress their contents.
 #include <bit>

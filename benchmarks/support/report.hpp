@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Timing and output of benchmarks: one JSON line per case.
 #include <functional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Command line of benchmarks/step, and the names of its cases.
 #include <CLI/CLI.hpp>

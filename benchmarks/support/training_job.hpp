@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Models and data for benchmarks that train.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tokens per second of generation in float32, by a model with random weights from a checkpoint that
 // is written and removed. Prints one JSON line for the prompt (all of its tokens together) and one
 // for the tokens after it. A token reads every weight, and the cached keys and values of the tokens

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bytes of model state per rank and parameter, by ZeRO stage, after a step in bf16 with the data
 // axis over all ranks: mpiexec -n N bench_model_state STAGE [bf16|f32], the type being the
 // gradients'. One process per case, because freed memory need not go back to the system.

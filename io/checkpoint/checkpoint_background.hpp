@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Copies a rank's share of a checkpoint and writes it to the file while the caller continues.
 #include <atomic>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Checkpoint files of a directory: their names, and which of them stay.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Header of a checkpoint: the attributes of its root group, and the entries of its list of tensors.
 #include <cstdint>

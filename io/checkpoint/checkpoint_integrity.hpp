@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The checksums of a checkpoint, in the group /integrity (io/checkpoint/README.md). Internal to
 // io/.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Seal of a master: the checksum of its HDF5 data, in the user block before them.
 #include <cerrno>
 #include <cstring>

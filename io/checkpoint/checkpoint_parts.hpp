@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Part files of a checkpoint with checkpoint.files > 1 (io/checkpoint/README.md). Internal to io/.
 #include <cstdint>

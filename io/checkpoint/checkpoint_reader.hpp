@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Reads checkpoints (format: io/checkpoint/README.md).
 #include <cstdint>

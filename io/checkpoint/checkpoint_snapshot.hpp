@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Copy of a rank's share of a checkpoint, so that training continues while it is written.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Writes checkpoints (format: io/checkpoint/README.md). HDF5 makes only the
 // structure of a file, on rank 0; SegmentWriters write the data at the offsets in CheckpointPlaces.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Cuts the tensors of a checkpoint into pieces and distributes them over ranks. Internal to io/.
 #include <algorithm>

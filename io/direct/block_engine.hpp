@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Engines that move the blocks of a BlockQueue: io_uring, or threads where the system refuses it.
 // Internal to io/.

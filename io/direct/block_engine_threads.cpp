@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Engine of threads that call pread(2) and pwrite(2): it works on every system, but needs one
 // thread per block in flight.
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Engine on io_uring (io_uring_setup(2)). With a thread of its own it starts blocks as others
 // complete, so that a transfer longer than the queue depth progresses while its caller computes.
 #include <liburing.h>

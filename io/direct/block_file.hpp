@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Asynchronous reads and writes of one open file at byte offsets, past the page cache (O_DIRECT) by
 // io_uring. Where the system refuses io_uring (old kernels, containers) threads do the same with

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Transfers between memory and one file, cut into blocks (extents of at most block_bytes):
 // BlockFile adds transfers, an engine takes and finishes their blocks. Internal to io/. Every

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Checksums of arrays that do not depend on the order of summation: each rank sums the elements it
 // holds, and the ranks' sums add up to the array's checksum. Algorithm: io/checkpoint/README.md.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Files that appear whole or not at all: sync, rename, sync the directory.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Detects a file that was truncated after it was opened.
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Lock files: one process at a time in a directory or at an output path.
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Pointer files of git-lfs: a clone has them in place of large files that were not fetched.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A file mapped read-only into memory: pages are read when touched and dropped under memory
 // pressure.

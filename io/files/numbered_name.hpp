@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Alternatives for a file name that is taken: "name-1", "name-2", ... Internal to io/.
 #include <cstdint>

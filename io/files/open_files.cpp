@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "io/files/open_files.hpp"
 
 #include <sys/resource.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Regions of a dataset that a rank reads or writes, as axis-aligned boxes. Pure arithmetic, no
 // HDF5.

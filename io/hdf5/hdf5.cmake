@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # triax_check_hdf5_mpi(): fails where HDF5 is built on another MPI library than the one found: a program with both links, but
 # fails when it opens a file. It compares the numbers in libmpi's soname: 12 for MPICH and its relatives, 20 for Open MPI 2, 40
 # for Open MPI 3 and later. Static libraries are not checked.

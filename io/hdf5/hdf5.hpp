@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // RAII wrapper of HDF5's C API; every call is checked. Only io/ includes HDF5.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lists and opens the datasets of a file, also through links.
 #include <algorithm>
 #include <set>

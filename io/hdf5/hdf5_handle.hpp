@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Base of the io/hdf5 files: RAII identifiers, HDF5's error text, element types. Internal to io/.
 #include <hdf5.h>

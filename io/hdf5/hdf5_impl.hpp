@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Implementation of hdf5::File. Internal to io/.
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Mappings of virtual datasets, and selections of elements. Internal to io/.
 #include <string>

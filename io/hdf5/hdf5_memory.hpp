@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // HDF5 file created in memory and then written to disk by plain system calls. Internal to io/.
 //

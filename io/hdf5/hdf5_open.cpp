@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens and creates files.
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Locations of dataset elements: plain_data(), virtual_sources().
 #include <algorithm>
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Reads datasets, virtual ones source by source. HDF5 itself reads the fill value, without an
 // error, for every source that does not open: a missing file, no free file descriptor, a file open

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Finds elements of a dataset that are not stored. Internal to io/.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names, shapes, types and attributes of an HDF5 file.
 #include <algorithm>
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Creates virtual datasets, whose rows lie in several files.
 #include <array>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arrays of 64-bit words (checksums); no DType names this type.
 #include "io/hdf5/hdf5_impl.hpp"
 #include "kernels/base/check.hpp"

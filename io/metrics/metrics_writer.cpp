@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "io/metrics/metrics_writer.hpp"
 
 #include <fcntl.h>

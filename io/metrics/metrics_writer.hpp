@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // metrics.jsonl: one JSON object per line, with floats that read back bit for bit.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Offload file: the state that one rank keeps on disk while it trains (ZeRO-Infinity, Rajbhandari
 // et al. 2021). It is an HDF5 file of named one-dimensional datasets, which a BlockFile reads and

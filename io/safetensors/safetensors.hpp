@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Reads the safetensors format (Hugging Face): 8 bytes of header length, a JSON header, raw
 // little-endian tensors. Shards with a model.safetensors.index.json are read as one file.

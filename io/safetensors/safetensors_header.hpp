@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Parses and checks the header of one .safetensors file. Internal to io/.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Writes the safetensors format (see safetensors.hpp) piece by piece, with no whole tensor in
 // memory.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Pseudo-random permutation of [0, n) without a table: a balanced Feistel network over the next
 // even power of two (Luby and Rackoff 1988), with cycle walking back into the range (Black and

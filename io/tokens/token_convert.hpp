@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Converts token ids of any integer type on disk to int32. Internal to io/.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "io/tokens/token_formats.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The token formats behind open_tokens(), one open function per format. Internal to io/.
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tokens of an HDF5 dataset, read by hyperslabs.
 #include <fmt/ranges.h>
 

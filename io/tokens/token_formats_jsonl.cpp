@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JSON lines: one object per line, whose "text" is decoded when it is read. Memory: 16 bytes per
 // line, and one decoded line. Each rank of the job finds the lines in its share of the file.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Megatron-LM's indexed dataset (megatron/core/datasets/indexed_dataset.py). The .idx file holds:
 // magic, version (u64), type code (u8), number of sequences (u64), number of document boundaries
 // (u64), lengths (i32 per sequence), byte offsets into the .bin (i64 per sequence), document

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Tokens on disk, in five formats recognised by content: text (bytes), JSON lines, llm.c shards,
 // Megatron .bin/.idx pairs and HDF5 token files. Files are mapped or read in pieces, never whole in

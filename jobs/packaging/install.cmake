@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Included by CMakeLists.txt: what cmake --install writes beside the program. The man page and the completion come from the
 # program's own --help, when it is installed; a build makes neither.
 set(TRIAX_MODULES "" CACHE STRING "Modules that triax's modulefile loads first: those of its MPI and HDF5, as in mpich/4.2;hdf5/1.14")

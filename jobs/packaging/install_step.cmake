@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Runs at cmake --install (install.cmake): the modulefile for this prefix, the man page, the bash completion. Where the program
 # cannot run (built for another machine, or no bash), the last two are left out, with a warning.
 get_filename_component(CMAKE_INSTALL_PREFIX "${CMAKE_INSTALL_PREFIX}" ABSOLUTE BASE_DIR "${CMAKE_BINARY_DIR}")

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // GELU and its derivative for results that are rounded to 16 bits, by a table of polynomials. Where
 // a register holds the table (AVX-512), this takes fewer instructions than a sigmoid. The same bits

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Operations between the larger ones: residuals, biases and their gradients, conversions.
 #include "kernels/base/device/arena.hpp"

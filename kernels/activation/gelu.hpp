@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // GELU with the tanh approximation (Hendrycks & Gimpel 2016), GPT-2's "gelu_new". Errors in results
 // of 16 bits: coarse_gelu.hpp.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Arithmetic of one element of GELU and SiLU, shared by the host loops and the device kernels.
 // Callers pass exponentials, since each side has its own. V is float or, on the host, a vector of

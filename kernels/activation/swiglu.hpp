@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // SwiGLU (Shazeer 2020): silu(gate) * up, as in Llama. Results of 16 bits use coarse sigmoids
 // (kernels/simd/coarse_math.hpp).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Causal attention in tiles (FlashAttention: Dao 2022, 2023): no T x T matrix is stored.
 #include "kernels/base/device/arena.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Backward pass of attention: which tiles meet, in which order, and how scores become gradients,
 // independent of the code that multiplies tiles. A Pass holds the tensors, the scratch memory and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Attention of bfloat16 on processors that multiply pairs of it
 // (kernels/matmul/tile_gemm_bf16.hpp). Probabilities and gradients of scores are rounded to

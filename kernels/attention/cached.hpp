@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Partition of cached attention's positions, shared by host and device.
 #include "kernels/attention/sizes.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Causal attention of the newest tokens of a text over the KV cache: generation computes a token's
 // key and value once and reads them for every later token. Memory bandwidth bounds it;

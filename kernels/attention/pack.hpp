@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Conversion between heads in tensors of type E (float, Bf16 or F16) and tiles, which are always
 // float32: packing widens, unpacking rounds once.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Both directions of attention of bfloat16 by products of pairs
 // (kernels/matmul/tile_gemm_bf16.hpp).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Heads of bfloat16 as 32-bit words of two elements, for kernels/matmul/tile_gemm_bf16.hpp. Nothing
 // is rounded or scaled.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Rotary position embedding (Su et al. 2021) in Hugging Face's half-split order: element d pairs
 // with element d + D/2, and the angle is position * frequency of pair d.

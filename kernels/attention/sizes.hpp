@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Sizes and checks of attention's tensors, shared by host and device.
 #include <cstdint>

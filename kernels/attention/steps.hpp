@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Steps between float32 tiles and heads of type E, independent of the code that multiplies tiles.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Steps of attention on one tile of queries and one tile of keys. Tiles of probabilities are
 // (tile_size, tile_size), tiles of heads (tile_size, head size rounded up to whole vectors); both

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Division of work and scratch memory, shared by both directions of attention on the host.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Errors that a user can act on, and checks of what must hold.
 #include <fmt/core.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Exit statuses of triax, a promise to scripts (jobs/guides/faults.md).
 

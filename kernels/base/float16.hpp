@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The 16-bit floating-point numbers as C++ types. They only store: all arithmetic is in float32.
 // Conversion from float32 rounds to nearest, ties to even; NaN stays NaN, and a value that is too

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The two 8-bit floating-point formats (Micikevicius et al. 2022). They only store, as in
 // float16.hpp. Conversion from float32 rounds to nearest, ties to even; a value that is too large

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Access of kernels to their tensors: checked once, then plain pointers.
 #include "kernels/base/tensor.hpp"

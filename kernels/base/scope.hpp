@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A guard that calls two member functions of an object, at the begin and end of a scope.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A mixer of 64-bit words, for keys of generators and permutations.
 #include <cstdint>

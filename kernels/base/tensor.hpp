@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A view of memory as an array of up to four dimensions. It never owns; Buffer and Arena do.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The policy by which a thread waits for another process. comm uses it for messages, io for the
 // outcome of a file operation.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Dispatch from a tensor's element type to a C++ type, so that a kernel is written once for all
 // types.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stubs of the device kernels for a build without CUDA. No stream is a device stream there, so none
 // of them is called.
 #include "kernels/cuda/absent.hpp"

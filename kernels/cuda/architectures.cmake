@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # GPU architectures built when the user names none: A100 (80), H100 (90a), and B200 where this version of the toolkit
 # knows it (CUDA 12.8). The last one also carries PTX, from which the driver compiles code for later GPUs (PTX of 90a
 # runs on H100 alone).

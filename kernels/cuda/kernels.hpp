@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Device bodies of the kernels. Each has the signature of its public function, which calls it if
 // the stream is a device stream. The .cu files define them; absent.cpp defines stubs in a build

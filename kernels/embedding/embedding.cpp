@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/embedding/embedding.hpp"
 
 #include <algorithm>

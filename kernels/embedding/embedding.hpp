@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Token and position embeddings. Rows of tokens are (N) = (B T); rows of padding have token -1.
 #include "kernels/base/device/arena.hpp"

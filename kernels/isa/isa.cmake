@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # triax_isa_sources(TARGET SOURCE... [AMX SOURCE...] [LIBS LIB...] [OPTIONS OPTION...]): compiles sources of TARGET once
 # for each ISA level and joins the objects (join.sh). AMX lists those of the sources that have code for AMX: only these
 # are compiled for avx512_amx, which shares all others with avx512_bf16. All sources get LIBS and OPTIONS.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/isa/isa.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // ISA levels: the sets of processor instructions that compute code is compiled for. The program
 // contains that code once per level (kernels/isa), and one level is in use at a time.

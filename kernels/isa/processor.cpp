@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // This file is compiled for any x86-64 processor (CMakeLists.txt). It calls no inline function of a
 // header: the linker might take that function's code from a file compiled for a higher ISA level.
 #include "kernels/isa/processor.hpp"

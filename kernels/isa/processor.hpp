@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Questions to the processor. At program start, before anything else runs, a processor without the
 // needed features is refused with an error instead of an illegal instruction.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Cross-entropy over a vocabulary that may be sharded over the tensor axis (Megatron-LM, Shoeybi et
 // al. 2019). Each shard computes three numbers per row; all-gathered, they give loss and gradient

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Softmax statistics of one row of logits, shared by the host loops and the device kernels.
 #include <cmath>

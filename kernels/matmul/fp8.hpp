@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Matrix products of 8-bit floating-point numbers (kernels/base/float8.hpp). Each matrix has one
 // scale, computed anew from its elements ("current" scaling), so no state passes from call to call.

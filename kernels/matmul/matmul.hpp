@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Matrix products by the vendor's GEMM: oneDNN on the host, cuBLASLt on a device. A product's bias,
 // its GELU or GELU's gradient, and a bias gradient are part of the same call: fused where the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/matmul/tile_gemm.hpp"
 
 #include "kernels/matmul/tile_gemm_blocks.hpp"

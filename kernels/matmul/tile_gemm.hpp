@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Products of tiles that lie in the nearest cache, for kernels that fuse them with other work
 // (attention). Larger matrices go to kernels/matmul/matmul.hpp.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Products of pairs (kernels/matmul/tile_gemm_bf16.hpp) by AMX: tile registers of 16 rows of 64
 // bytes. One instruction multiplies two of them and adds the product to a third. Only for code of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/matmul/tile_gemm_bf16.hpp"
 
 #include <cstring>

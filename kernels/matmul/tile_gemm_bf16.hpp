@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Products of tiles of bfloat16, two depths a multiply-add (AVX512-BF16's vdpbf16ps), with float32
 // sums: what kernels/matmul/tile_gemm.hpp is for float32. A word holds two neighbours along the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Division of tile products into register tiles ("blocks" in code), for tile_gemm and
 // tile_gemm_bf16.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Conversion of 16-bit matrices to float32 and back, in memory that a thread keeps.
 #include "kernels/base/device/device.hpp"

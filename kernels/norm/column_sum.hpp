@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Sums over rows (gradients of biases and norm weights) in an order that does not depend on the
 // number of threads: rows are summed in chunks of fixed size, each into one partial row, and the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Row loop shared by the backward passes of the norms: one or two rows at a time, with an optional
 // residual gradient to add.

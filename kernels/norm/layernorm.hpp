@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Layer normalisation over the last dimension (Ba et al. 2016). Rows may be strided. Mean and
 // variance come from one pass over a row.

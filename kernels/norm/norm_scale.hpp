@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The scale factor of a norm, shared by the host loops and the device kernels.
 #include <cmath>

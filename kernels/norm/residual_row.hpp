@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Residual sums on the host, row by row: alone, or each before the norm that reads it.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Root-mean-square normalisation over the last dimension (Zhang & Sennrich 2019), as in Llama.
 // Rows may be strided.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Sums of rows in their order, a few rows at a time: a column's sum stays in a register across them
 // and is loaded and stored once. Used for gradients of embeddings, positions and biases.

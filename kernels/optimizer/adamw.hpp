@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // AdamW with decoupled weight decay (Loshchilov & Hutter 2019) on a flat range of parameters.
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The AdamW step of one element, shared by the host loops and the device kernels.
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Sums over a whole tensor: losses, and squares for the global gradient norm. Gradient clipping and
 // loss scaling follow from that norm.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Random rounding to 16 bits, up or down, with the exact number as the mean: updates smaller than
 // half a step are not lost in the long run (Gupta et al. 2015).

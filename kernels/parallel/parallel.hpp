@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Loops over the cores of a rank, by Kokkos' host backend where it has threads, else by OpenMP,
 // whose threads oneDNN uses too. Bodies must not allocate or throw, and must give the same result

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Dropout whose mask is a function of (key, global element index): the same on every process grid.
 //

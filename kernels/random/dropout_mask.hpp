@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The dropout mask, shared by host and device: half i (16 bits) of the stream of the key
 // (kernels/random/random.hpp) decides about element i. dropout.hpp explains the 16 bits.

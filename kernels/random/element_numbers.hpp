@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Numbers of the global tensor elements in a flat range of memory. Random numbers that depend on
 // them are the same on every grid and layout.

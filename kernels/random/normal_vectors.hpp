@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Normal numbers from random words in the host's vector registers. They equal box_muller
 // (box_muller.hpp) to 1e-14 in double: one float in some millions rounds differently from the

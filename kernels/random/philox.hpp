@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The rounds of Philox4x32-10 (kernels/random/random.hpp), compiled for the host's loops and for
 // the device, so that both make the same words.

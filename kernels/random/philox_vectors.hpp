@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Words of a random stream (kernels/random/random.hpp) in the host's vector registers: many counter
 // blocks at once, for loops that consume the words as they are made.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Counter-based random numbers (Philox4x32-10, Salmon et al. 2011): element i of a stream depends
 // only on (key, i), never on the rank, so every rank can make its own shard of a tensor.

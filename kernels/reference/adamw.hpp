@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // AdamW in plain loops and double precision: the oracle of kernels/optimizer/adamw.hpp. Algorithm 2
 // of Loshchilov & Hutter 2019, step by step as PyTorch does it.

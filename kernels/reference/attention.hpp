@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Causal attention in plain loops and double precision: the oracle of
 // kernels/attention/attention.hpp.

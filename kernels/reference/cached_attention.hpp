@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Attention of the last queries over all keys in plain loops and double precision: the oracle of
 // kernels/attention/cached_attention.hpp.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Cross-entropy in plain loops and double precision: the oracle of kernels/loss/cross_entropy.hpp.
 #include <algorithm>

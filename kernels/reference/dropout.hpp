@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Dropout element by element in double precision: the oracle of kernels/random/dropout.hpp.
 #include <algorithm>

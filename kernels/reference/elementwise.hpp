@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Residuals and bias gradients in plain loops and double precision: the oracle of
 // kernels/activation/elementwise.hpp.

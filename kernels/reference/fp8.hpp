@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // 8-bit floating point by its definition, in double precision: the oracle of kernels/matmul/fp8.hpp
 // and kernels/base/float8.hpp.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // GELU (tanh approximation) in plain loops and double precision: the oracle of
 // kernels/activation/gelu.hpp.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Sums in plain loops and double precision: the oracle of kernels/optimizer/grad_norm.hpp.
 #include <vector>

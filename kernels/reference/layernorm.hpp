@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Layer normalisation in plain loops and double precision: the oracle of
 // kernels/norm/layernorm.hpp.

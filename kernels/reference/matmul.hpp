@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Matrix products in plain loops and double precision: the oracle of kernels/matmul/matmul.hpp.
 #include <cstdint>

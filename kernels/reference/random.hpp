@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Normal numbers element by element in double precision: the oracle of kernels/random/random.hpp.
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Rotary position embedding in plain loops and double precision: the oracle of
 // kernels/attention/rope.hpp. Written as Hugging Face's rotate_half does it: x cos + (-x2, x1) sin.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Stochastic rounding from its definition: the oracle of kernels/optimizer/stochastic_rounding.hpp.
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // SwiGLU in plain loops and double precision: the oracle of kernels/activation/swiglu.hpp.
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Exponentials and sigmoids of vector groups for results that are rounded to 16 bits. Relative
 // errors are at most 5e-5; rounding itself is 75 times that in bf16 and 9 times in half precision.

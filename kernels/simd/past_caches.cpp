@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/simd/past_caches.hpp"
 
 #include <cstddef>

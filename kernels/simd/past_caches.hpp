@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Stores past the caches, for results too large to be in a cache when they are read next. They save
 // reading each cache line before it is written.

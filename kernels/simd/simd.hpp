@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The host's vector register as a type, by GCC's vector extension: 64 bytes in code for AVX-512, 32
 // elsewhere. Only for sources that are compiled once per ISA level (triax_isa_sources). 16-bit

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Vector registers of doubles. One register of floats (simd.hpp) widens to two of them.
 #include "kernels/simd/simd.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Groups of vectors that go through a computation step by step together: while one vector waits for
 // a result, the processor works on the others. One vector after another would fill the processor's

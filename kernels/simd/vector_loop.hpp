@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Loops over elements of any type in vectors of float32, and sums in an order that depends only on
 // the length. Every element goes through the same instructions wherever it lies in memory.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // exp in float32 without branches, of a float or a vector; both give the same bits. Put `#pragma
 // omp simd` before a loop over floats, and the compiler vectorises it. Relative errors are below

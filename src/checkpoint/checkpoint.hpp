@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Saves and restores the state of a run: every rank its own pieces of one file in global shapes, so
 // that any grid resumes any other's file.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a checkpoint to the state of a run.
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>

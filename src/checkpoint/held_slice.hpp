@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Pieces of tensors as a rank's blocks hold them, on their way to a checkpoint and from it.
 // Internal to checkpoint.cpp and checkpoint_restore.cpp.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Differences between a job and the job that wrote a checkpoint.
 #include <string>

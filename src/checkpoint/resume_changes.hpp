@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Changes since the checkpoint that a run resumes was written.
 #include <cstdint>

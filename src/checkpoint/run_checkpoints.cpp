@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/checkpoint/run_checkpoints.hpp"
 
 #include <spdlog/spdlog.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The checkpoints that a run writes, and how many of them stay.
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // triax checkpoint ...: what looks into checkpoint files. Every command runs alike as one process
 // and under mpiexec, where the ranks share out the reading.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The command line of triax: the table of commands, and what a wrong word is answered with.
 #include "src/commands/context.hpp"

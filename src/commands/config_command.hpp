@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // triax config: a job with its defaults, or the reference of keys.
 #include "src/commands/context.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A command of triax: one file, and one row of the table in command_line.cpp.
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // triax doctor: what is right and wrong with the machine, the ranks and the directories of a run.
 #include "src/commands/context.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/commands/failure.hpp"
 
 #include "kernels/base/exit_status.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/commands/generate_command.hpp"
 
 #include <spdlog/spdlog.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // triax generate: a text that the model of a checkpoint continues.
 #include "src/commands/context.hpp"

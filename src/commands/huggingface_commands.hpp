@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // triax checkpoint export and import: to and from what Hugging Face's transformers load.
 #include "src/comm/launch/mpi_session.hpp"

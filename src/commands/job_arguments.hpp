@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The job file on a command line, and how a command reads it.
 #include <functional>

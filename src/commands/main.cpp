@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The process: what is set before anything else, MPI, and the command line.
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>

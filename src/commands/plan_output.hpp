@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // triax train --dry-run and --print-plan: a run's plan, without the run.
 #include "src/comm/launch/mpi_session.hpp"

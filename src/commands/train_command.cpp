@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/commands/train_command.hpp"
 
 #include <CLI/CLI.hpp>

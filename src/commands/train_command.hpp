@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // triax train: a training run, or its plan.
 #include "src/commands/context.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The job as plain structs: validated, immutable from here on, and with every "auto" resolved
 // except those that need the grid.

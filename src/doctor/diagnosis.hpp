@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Diagnosis from the facts of all ranks: findings with a remedy, and the one screen that shows
 // them. Arithmetic and text only.

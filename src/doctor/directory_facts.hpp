@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Facts that `triax doctor` finds out about a directory: file system, space, locks, transfers past
 // the cache.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/doctor/rank_facts.hpp"
 
 #include <sched.h>

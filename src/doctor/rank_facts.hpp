@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Facts that `triax doctor` finds out on one rank: program, cores, memory, GPUs, file systems,
 // limits.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The tokens of one step on one data rank, cut into micro-batches.
 #include <cstdint>

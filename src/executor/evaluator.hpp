@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The loss on held-out data, by a forward-only plan.
 #include <functional>

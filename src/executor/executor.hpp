@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Runs a plan: one switch over its instructions. All memory is taken before the first step.
 #include <optional>

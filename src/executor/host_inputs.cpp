@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/executor/host_inputs.hpp"
 
 #include <utility>

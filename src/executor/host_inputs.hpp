@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Inputs of recomputed layers in host memory, for a run on a device (DeepSpeed's
 // cpu_checkpointing). The memory is pinned; two streams of their own copy it.

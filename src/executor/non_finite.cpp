@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/executor/non_finite.hpp"
 
 #include <cmath>

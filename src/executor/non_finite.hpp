@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Search for the layer where a loss or gradient that is not finite began.
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Activations and gradients between pipeline stages: the send and receive instructions of a plan.
 #include <vector>

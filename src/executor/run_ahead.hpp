@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Limit on how far the host runs ahead of a device within a step.
 #include <array>

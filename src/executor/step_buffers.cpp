@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/executor/step_buffers.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Activations, gradients and frames that a plan keeps between its instructions, and the scratch
 // arena.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/forecast/dry_run.hpp"
 
 #include <fmt/ranges.h>

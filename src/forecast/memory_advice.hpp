@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Which settings would make a job take less memory.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/forecast/memory_check.hpp"
 
 #include <fmt/ranges.h>

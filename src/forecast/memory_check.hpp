@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Jobs that no machine at hand can hold, found before anything is built from them.
 #include <vector>

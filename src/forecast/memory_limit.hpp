@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // How much memory there is for the ranks of a machine, and for one of them.
 #include <limits>

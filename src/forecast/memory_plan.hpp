@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The memory of every rank by kind, from the plan's own peaks, before any of it is taken.
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The messages of a step, counted from its plan: what ProcessGrid::traffic will count.
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Whether the disks that a job names have room for what it keeps there, before it starts.
 #include <functional>

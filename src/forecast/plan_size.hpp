@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Size of a job before its plan is made.
 #include "src/config/config.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Whether what the ranks are to run is one plan. Each makes the plans of all stages for itself and
 // lays out its own parameters; the verifier proves the plans for the first tensor and data rank.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Export at the end of a run (zero_optimization.stage3_gather_16bit_weights_on_model_save).
 #include <string>

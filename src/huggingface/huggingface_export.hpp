@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A checkpoint's weights as a directory that Hugging Face's transformers loads.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A Hugging Face directory as a checkpoint of step 0.
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Text from a checkpoint, one token at a time, on one rank.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // When the job that this run is part of ends.
 #include <chrono>

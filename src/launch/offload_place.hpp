@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Where a job's offloaded state goes on this rank, and what is said of it.
 #include "src/comm/grid/process_grid.hpp"

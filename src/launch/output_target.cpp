@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/launch/output_target.hpp"
 
 #include <spdlog/spdlog.h>

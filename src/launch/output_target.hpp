@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Where a command writes: looked at before it reads gigabytes, and kept from others meanwhile.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Whose the checkpoints of checkpoint.directory are.
 #include "src/config/config.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A batch job that is run again: requeued after a signal, its time limit or a failure, or the next
 // segment of a chain.

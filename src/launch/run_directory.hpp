@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Files of a run in its directories, beside metrics and checkpoints.
 #include <optional>

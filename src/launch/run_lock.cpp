@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/launch/run_lock.hpp"
 
 #include <fmt/ranges.h>

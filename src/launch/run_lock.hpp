@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The directories of a run, for this run alone.
 #include <memory>

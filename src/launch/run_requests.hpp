@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Requests to a running training: by signals, and by the end of its time.
 #include <signal.h>

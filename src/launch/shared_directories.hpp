@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Whether all ranks see the directories that a run writes to.
 #include "src/comm/grid/process_grid.hpp"

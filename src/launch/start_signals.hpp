@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Signals that ask a run to stop before it has made a step.
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // How many threads a rank computes with, and on which cores.
 #include <string>

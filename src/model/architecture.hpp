@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Differences between architectures: their layers, and the names, orientation and initial values of
 // their tensors under Hugging Face.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Multi-head (or grouped-query) causal self-attention: the heads of this tensor rank.
 #include <vector>

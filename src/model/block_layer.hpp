@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A pre-norm transformer block: x + attention(norm(x)), then x + mlp(norm(x)).
 #include <vector>

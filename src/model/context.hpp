@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Arguments of a layer besides its parameters, and the shape of a micro-batch on this rank.
 #include <cstdint>

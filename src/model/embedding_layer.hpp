@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Token embedding with the vocabulary sharded over the tensor axis, plus GPT-2's learned positions.
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Final norm, output projection with the vocabulary sharded over the tensor axis, and the loss.
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A unit of the plan: embedding, transformer block or head.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A linear map sharded over the tensor axis as in Megatron-LM (Shoeybi et al. 2019):
 // column-parallel (each rank has some outputs) or row-parallel (each rank has some inputs; outputs

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The MLP of a block: GELU (GPT-2) or SwiGLU (Llama, Qwen2) between two linear maps.
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/model/norm_layer.hpp"
 
 #include "kernels/norm/layernorm.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The normalisation before attention, MLP and head: LayerNorm (GPT-2) or RMSNorm (Llama, Qwen2).
 #include <string>

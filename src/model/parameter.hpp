@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Map from a parameter tensor in a rank's memory to the named global tensors of a checkpoint.
 // Everything that must not depend on the process grid (initial weights, loading, saving, the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The layers of one pipeline stage, and the partition of the model into stages.
 #include <cstdint>

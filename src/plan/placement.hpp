@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Facts about the grid and nodes of a job that no job file states. Plan and run must agree on them.
 #include <array>

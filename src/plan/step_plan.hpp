@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // From a job to the verified plans of its training step, for all stages.
 #include "src/model/stage.hpp"

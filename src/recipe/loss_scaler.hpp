@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The dynamic loss scale of training in float16 (Micikevicius et al. 2018), by DeepSpeed's rules.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Loss spikes: each loss is compared with the median of the losses before it.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Texts about the learning rate of a run: the line at its start, and warnings.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Learning rate (and, for OneCycle, AdamW's betas) of each step, as DeepSpeed's engine produces
 // them.

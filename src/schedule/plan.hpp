@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A Plan is one training step of a rank: a flat list of instructions, the same for all ranks of a
 // pipeline stage. It is a pure function of shapes; no MPI, no tensors, no device here.

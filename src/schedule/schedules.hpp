@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Schedules: the order of compute on whole chunks (layer = -1), nothing else.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Positions of a stage's chunks and layers in the model, and the numbering of its buffers.
 #include <vector>

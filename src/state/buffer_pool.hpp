@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Pools of equal buffers, acquired and released during a step.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Layout of a stage's parameters in flat buckets (ParameterBlock): one bucket is one gradient
 // reduction, one gather, one optimizer shard and one extent on disk.

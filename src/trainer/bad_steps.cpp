@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/trainer/bad_steps.hpp"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Bad steps: their loss or gradient is not finite. They change nothing. Too many in a row end a
 // run, and so does one at its end.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // State of one rank during a training run: its plan, its stage of the model, and all memory of a
 // step.

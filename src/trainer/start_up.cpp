@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/trainer/start_up.hpp"
 
 #include <spdlog/spdlog.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Start of a training run: named steps between the process grid and the Trainer, in one table.
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // One training step of a rank: batch, plan, numbers.
 //

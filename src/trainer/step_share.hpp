@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Step summary exchanged between ranks at the end of each step.
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A training run: the loop over steps, and what is decided between them. RankState holds what a
 // rank has, StepRunner makes a step.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work of a Trainer between steps: validation, checkpoints, and the end by bad steps.
 #include <spdlog/spdlog.h>
 

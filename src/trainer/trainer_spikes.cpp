@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reaction of a Trainer to a loss spike: warning, stop or rollback.
 #include <spdlog/spdlog.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The steps of a Trainer: started, exchanged, and finished once their numbers are known (see
 // StepRunner on numbers that come late).
 #include <spdlog/spdlog.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Facts on the program that a report of a fault needs.
 #include <string>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Writes FILE, a header with the commit of the checkout SOURCE, if the commit has changed. Runs at each build.
 set(commit unknown)
 if(EXISTS ${SOURCE}/.git)  # a tarball may lie in another's checkout

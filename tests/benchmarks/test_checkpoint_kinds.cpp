@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "benchmarks/io/checkpoint_kinds.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "benchmarks/io/plain_file.hpp"
 
 #include <gtest/gtest.h>

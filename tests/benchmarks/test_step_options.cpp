@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "benchmarks/support/step_options.hpp"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which other models a checkpoint is resumed as.
 #include "io/checkpoint/checkpoint_reader.hpp"
 #include "src/checkpoint/checkpoint.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checkpoints of every element type and ZeRO stage, resumed by every other.
 #include <algorithm>
 

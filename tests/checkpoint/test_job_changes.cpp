@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/checkpoint/job_changes.hpp"
 
 #include <gmock/gmock.h>

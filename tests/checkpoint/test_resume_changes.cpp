@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/checkpoint/resume_changes.hpp"
 
 #include "src/config/model/huggingface.hpp"

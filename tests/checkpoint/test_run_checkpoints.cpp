@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // However a run writes its checkpoints, they are the same, and so is the run.
 #include <algorithm>
 #include <filesystem>

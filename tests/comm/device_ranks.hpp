@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Behaviour common to all communicators of device memory, as a fixture for the tests of each.
 #include <gtest/gtest.h>

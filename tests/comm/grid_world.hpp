@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Shared by the tests of ProcessGrid: the ranks of the test, and the members of a group.
 #include <cstdint>

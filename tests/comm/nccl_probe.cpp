@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranks with a device each; the last rank never joins a message: a sum or, with the argument
 // "exchange", a send from the rank before it. See test_nccl_stall.cpp.
 #include <unistd.h>

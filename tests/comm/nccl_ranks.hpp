@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Fixture: each rank has its own device and sends by the fake NCCL (fake_nccl.hpp).
 #include <memory>

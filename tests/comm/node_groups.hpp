@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Shared by the tests of NodeCommunicator: groups that use shared memory wherever it is possible.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Shared by the tests of MpiCommunicator: a communicator of all ranks, and tensors filled by a
 // function.

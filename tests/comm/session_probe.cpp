@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ends a job in the way its argument names; see test_mpi_session.cpp.
 #include <stdexcept>
 #include <string_view>

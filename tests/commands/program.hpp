@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Runs the program as a user does: commands of a shell, as texts.
 #include <sys/wait.h>

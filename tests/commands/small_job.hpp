@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A directory with a job of two steps.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Wrong command lines are answered once, with what was probably meant, and status 2.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Forecast of a job before it runs: --dry-run and --print-plan.
 #include <nlohmann/json.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names of files, as a user meets them: in odd directories, through links, and what is no file.
 #include <sys/stat.h>
 

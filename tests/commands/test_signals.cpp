@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run that is signalled, by itself and under mpiexec: what it leaves, and how it goes on.
 #include <gmock/gmock.h>
 #include <sys/stat.h>

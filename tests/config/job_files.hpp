@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A directory of job files for one test, and the errors of a job.
 #include <gtest/gtest.h>

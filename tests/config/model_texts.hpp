@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Texts of a config.json for tests, and the models they describe.
 #include <string>

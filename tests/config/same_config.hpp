@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Equality of whole Configs, by every member.
 #include <tuple>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/doctor/directory_facts.hpp"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/executor/evaluator.hpp"
 
 #include "tests/io/rank_fixtures.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // On the emulated device, whose work is done when somebody waits for it.
 #include "src/executor/run_ahead.hpp"
 

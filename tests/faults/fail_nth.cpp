@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Library to preload into triax (LD_PRELOAD). Counts the calls that touch files below a directory,
 // by kind, and makes some of them fail as a bad or full disk would, or wait. Environment variables:
 //

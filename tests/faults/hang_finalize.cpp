@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Library to preload into triax (LD_PRELOAD): a network that hangs at the end of MPI. MPI_Finalize
 // of rank 1 returns only after five minutes, and the other ranks wait for it.
 #include <mpi.h>

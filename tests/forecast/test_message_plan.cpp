@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // That a run sends just this: tests/parity/test_traffic_of_training.cpp.
 #include "src/forecast/message_plan.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // That ranks which differ are told: tests/forecast/test_same_plan_ranks.cpp. All runs of
 // tests/parity begin with this comparison.
 #include "src/forecast/same_plan.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/huggingface/huggingface_export.hpp"
 
 #include <bit>

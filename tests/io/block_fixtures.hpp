@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Fixtures for the tests of BlockFile and OffloadFile.
 #include <sys/stat.h>

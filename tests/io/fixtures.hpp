@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Fixtures for the tests of io/: a scratch directory, files of given bytes.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // HDF5 files made by HDF5's own API, as other programs make them.
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Offers for LoadPlanner: the chunks that each rank of a test needs.
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Token files for tests, built byte by byte from the format definitions.
 #include <numeric>

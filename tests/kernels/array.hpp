@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Arrays of a kernel's element type, chosen at run time: a test takes the type as a parameter and
 // runs once per type.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Attention, forward and backward, on the host or on a device.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Comparison of kernels with their oracles, and of oracles with finite differences.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Operands of matmul in all types and layouts that it takes.
 #include <cstdint>

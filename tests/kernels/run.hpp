@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Runs kernels on the host or, with TRIAX_TEST_SPACE=device, on a device: the same tests hold both
 // against the same oracles.

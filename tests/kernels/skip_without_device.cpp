@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Skips every test of the program if a device is asked for and there is none.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Every supported toolkit gets a list that it knows, ending with code for GPUs newer than the toolkit.
 include(${CMAKE_CURRENT_LIST_DIR}/../../kernels/cuda/architectures.cmake)
 foreach(toolkit 12.0.140 12.4.99 12.7)

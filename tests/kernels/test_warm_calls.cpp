@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // No kernel allocates once it has run, so that a training step does not depend on the allocator.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/launch/run_directory.hpp"
 
 #include "src/version/build_facts.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/launch/run_requests.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/launch/shared_directories.hpp"
 
 #include "tests/io/rank_fixtures.hpp"

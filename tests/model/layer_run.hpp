@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Runs one layer on one rank with random weights, and differentiates double-precision references to
 // check its gradients.

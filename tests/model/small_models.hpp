@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Models small enough for double-precision loops.
 #include "src/config/config.hpp"

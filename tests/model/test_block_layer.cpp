@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A whole block against double-precision loops: its output against theirs, and every gradient
 // against differences of theirs.
 #include "src/model/block_layer.hpp"

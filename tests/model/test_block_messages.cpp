@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work of a block during its messages.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/model/context.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/model/embedding_layer.hpp"
 
 #include "kernels/reference/embedding.hpp"

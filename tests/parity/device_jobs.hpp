@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Jobs that train on a device, and the fixture for tests that need one.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Jobs on a device with offloading, and the locations to offload to.
 #include <string>

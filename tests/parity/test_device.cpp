@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Training on a device: loss curves of PyTorch as on the host, and files that the host reads. Runs
 // on the emulated device everywhere (a program of its own), and on GPUs if there are any.
 #include <gtest/gtest.h>

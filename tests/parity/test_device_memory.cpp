@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory of a device run equals its plan. Runs on the emulated device everywhere, and on GPUs if
 // there are any.
 #include <gtest/gtest.h>

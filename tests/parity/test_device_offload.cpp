@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device runs with parameters (ZeRO-Infinity) or inputs of recomputed layers in host memory or on a
 // disk. The location changes no bit. Runs on the emulated device everywhere, and on GPUs if there
 // are any.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pipelines on devices whose stages exchange messages by NCCL (fake_nccl.hpp): losses as on the
 // host, messages as planned.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rollback on a device: a loss spike is noticed while the next step runs, and that step is
 // discarded.
 #include "tests/io/rank_fixtures.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dropout masks depend on the sample, the token and the head, never on the rank: one loss curve on
 // every grid.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every golden case on every grid that the ranks and the model allow: float64 PyTorch's loss and
 // gradient norm at each step, to the tolerances of tests/golden/README.md.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensors behind the losses: every tensor's gradient at the first step, and every weight after the
 // last.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One loss curve for every ZeRO stage x location of the state x recomputation x grid.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory of the model's state on a rank after training, measured: the bytes per parameter of
 // Rajbhandari et al. 2020 (ZeRO), plus what the dry run lists and no more.
 #include <gtest/gtest.h>

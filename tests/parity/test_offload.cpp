@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The location of optimizer state and parameters changes no bit: on a disk, in sub-groups, or in
 // memory.
 #include <sys/resource.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options that change only where and when work is done change no bit of the losses.
 #include <gtest/gtest.h>
 #include <omp.h>

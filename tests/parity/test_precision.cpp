@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // bf16, fp16 and fp8 against float32: the same curve to the rounding of the type.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any layout resumes the checkpoint of any other: losses continue as without a stop.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stochastically rounded weights: the random words belong to the elements, so results depend
 // neither on the layout nor on a resume.
 #include <gtest/gtest.h>

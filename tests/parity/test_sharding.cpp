@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Other names and other groups for sharded state: the same run.
 #include <gtest/gtest.h>
 

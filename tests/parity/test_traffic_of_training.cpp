@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bytes reported per step and axis equal the prediction from the model's sizes (ring formulas,
 // src/comm/interface/traffic.hpp), summed over all ranks. A plan's messages and memory equal what
 // the run counts.

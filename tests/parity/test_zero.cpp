@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ZeRO's sharding, and how far it reduces and gathers ahead, change no bit if the sums are the
 // same.
 #include <gtest/gtest.h>

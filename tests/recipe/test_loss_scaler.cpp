@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DeepSpeed's rules (deepspeed/runtime/fp16/loss_scaler.py, DynamicLossScaler.update_scale).
 #include "src/recipe/loss_scaler.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/recipe/loss_spike.hpp"
 
 #include <gmock/gmock.h>

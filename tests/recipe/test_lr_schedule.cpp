@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/recipe/lr_schedule.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // An independent check of what verify() says after two neighbouring instructions are swapped: from
 // the objects that each instruction reads and writes, and from a search for cycles in the graph of

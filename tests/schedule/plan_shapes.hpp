@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Shapes that the plan tests visit.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Whole plans for tests that make a mistake in them.
 #include <optional>

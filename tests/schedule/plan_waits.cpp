@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The oracle's graph of waits, and the order of messages.
 #include <array>
 #include <map>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Stages of a model for all coordinates of a tensor x pipeline grid, in one process.
 #include <algorithm>

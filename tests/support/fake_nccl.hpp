@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // NCCL for the emulated device: the functions of nccl.h that triax calls, between processes of one
 // machine, through shared memory.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A communicator of the fake NCCL, and its collectives.
 #include <nccl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Sends and receives of the fake NCCL. As in NCCL, the n-th send to a rank meets the n-th receive
 // there, and a message moves only once both ends have started. Messages of a group move

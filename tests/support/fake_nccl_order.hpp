@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The strictest form of NCCL_LAUNCH_ORDER_IMPLICIT: a process runs its operations one after
 // another, whatever the communicator, each only when the previous one is complete. A plan that

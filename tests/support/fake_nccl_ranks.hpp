@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Ranks of a communicator of the fake NCCL: one slot of shared memory per rank.
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Golden cases: short training runs whose numbers triax must reproduce (tests/golden/README.md).
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Jobs for tests, built from a golden case and a layout of ranks.
 #include <mpi.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // main() of every test program, alone or under mpiexec.
 #include <fnmatch.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Tests of one process and of several ranks. Every test program has the main of support/rank_main.cpp, which
 # starts MPI and Kokkos, prints on rank 0, ends the job when one rank fails fatally, and fails when no test ran.
 

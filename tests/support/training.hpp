@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Training inside a test: jobs run step by step, and the model's state as global tensors.
 #include <functional>

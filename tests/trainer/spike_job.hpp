@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Runs whose loss rises far above what it was, because of data or of a learning rate.
 #include <filesystem>

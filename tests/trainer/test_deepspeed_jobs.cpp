@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files as DeepSpeed's users have them, with a model and data added and not a key changed: they
 // load, and train.
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fp16: steps whose gradients overflow change nothing but the loss scale, on every rank alike.
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run that stops and resumes is the run that never stopped: bit for bit on its own grid, to
 // rounding on others.
 #include <cmath>

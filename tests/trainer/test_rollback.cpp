@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run that goes back to a checkpoint because of a loss spike is the run that was never given the
 // data between them.
 #include "io/checkpoint/checkpoint_directory.hpp"

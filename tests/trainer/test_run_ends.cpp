@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a run ends: amid bad steps, on a signal, with the files that the same command goes on from.
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>

@@ -2,7 +2,7 @@
 # Usage: check_walls.sh ROOT
 # Refuses, in the files that git tracks: includes that arrows.txt does not allow, circles of files, libraries outside the
 # folder that owns them, a .cpp without a header of its name, folders without README.md or with more than 25 files,
-# strangers at the top level, pages that are too long, and words that style does not allow. One line per violation; exits 1
+# strangers at the top level, sources without a license line, pages that are too long, and words that style does not allow. One line per violation; exits 1
 # when there is one.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -183,6 +183,15 @@ check_headers() {
   return "$status"
 }
 
+check_licenses() {
+  local file status=0
+  while read -r file; do
+    echo "$file: (its first line is not // SPDX-License-Identifier: Apache-2.0)"
+    status=1
+  done < <(sources | xargs -r -d '\n' awk 'FNR == 1 && !/SPDX-License-Identifier: Apache-2.0/ { print FILENAME }')
+  return "$status"
+}
+
 check_folders() {
   local count folder status=0
   while read -r count folder; do
@@ -251,7 +260,7 @@ check_words() {
 }
 
 status=0
-for check in check_includes check_circles check_headers check_folders check_top_level check_readmes check_pages check_words; do
+for check in check_includes check_circles check_headers check_licenses check_folders check_top_level check_readmes check_pages check_words; do
   "$check" || status=1
 done
 exit "$status"

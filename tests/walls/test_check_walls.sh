@@ -9,6 +9,7 @@ failures=0
 # put FILE [LINE]: appends a line to a file of the tree.
 put() {
   mkdir -p "$tree/$(dirname "$1")"
+  [[ -e $tree/$1 || $1 != *.[ch]pp ]] || echo "// SPDX-License-Identifier: Apache-2.0" >"$tree/$1"
   printf '%s\n' "${2:-}" >>"$tree/$1"
 }
 
@@ -121,6 +122,13 @@ expect_refusal jobs/guides/build.md "$(printf '%121s' '')"
 put src/trainer/trainer_saves.cpp '#include "src/trainer/trainer.hpp"'
 put kernels/matmul/vendor.cpp '#include "kernels/matmul/matmul.hpp"'
 expect_pass "files that extend a header"
+
+printf '#pragma once\n' >"$tree/src/state/bare.hpp"
+if output=$(check_tree) || [[ $output != *"src/state/bare.hpp: (its first line"* ]]; then
+  echo "a source without a license line was not refused: $output"
+  failures=$((failures + 1))
+fi
+rm "$tree/src/state/bare.hpp"
 
 # Circles of three files, and none where a .cpp uses a part that takes its header's types.
 put src/state/first.hpp '#include "src/state/second.hpp"'

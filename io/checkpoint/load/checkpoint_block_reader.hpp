@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Reads checksum chunks of a checkpoint past the page cache, several at a time. Internal to io/.
 #include <memory>

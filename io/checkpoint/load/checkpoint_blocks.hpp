@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The checksum chunks of a checkpoint's tensors, which are also the units of reading. Code and
 // messages call a chunk a block. Internal to io/.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Loads a checkpoint on all ranks together: data that several ranks need at about the same time are
 // read from disk once and checked once.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "io/checkpoint/load/checkpoint_rounds.hpp"
 
 #include <algorithm>

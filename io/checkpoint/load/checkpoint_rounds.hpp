@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Rounds in which all ranks read checksum chunks of a checkpoint and pass them on. Internal to io/.
 #include <cstddef>

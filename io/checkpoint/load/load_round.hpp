@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Plans a round of CheckpointLoader: who reads which chunk, and to whom it is sent. Pure
 // arithmetic: every rank computes the same plan from the offers of all ranks. Internal to io/.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Memory for checksum chunks, partly shared by the ranks of a node, so that a chunk read by one
 // rank is there for all. Internal to io/.

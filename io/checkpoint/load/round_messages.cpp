@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "io/checkpoint/load/round_messages.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Sends the chunks of a CheckpointLoader round between nodes. Internal to io/.
 #include <mpi.h>

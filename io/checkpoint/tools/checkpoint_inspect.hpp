@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // `triax checkpoint inspect`: shows the contents of a checkpoint.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // `triax checkpoint list`: lists the checkpoints of a directory.
 #include <string>

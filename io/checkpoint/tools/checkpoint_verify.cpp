@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "io/checkpoint/tools/checkpoint_verify.hpp"
 
 #include <algorithm>

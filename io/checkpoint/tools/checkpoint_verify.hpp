@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // `triax checkpoint verify`: compares the data of a checkpoint with its checksums.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Locations of a checkpoint's tensors: file and byte offset. Internal to io/.
 //

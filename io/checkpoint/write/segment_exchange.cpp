@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "io/checkpoint/write/segment_exchange.hpp"
 
 #include <algorithm>

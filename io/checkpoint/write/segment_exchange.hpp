@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Sends file segments to the ranks that write them. Internal to io/.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // SegmentExchange for ranks that all share memory. Internal to io/.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Two ways in which ranks write segments of shared files: independently or collectively. Internal
 // to io/.

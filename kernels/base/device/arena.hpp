@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Bump allocation with mark and rewind inside one piece of memory. The code that carves the memory
 // also measures it: an Arena without memory returns null views and counts, so each size is written

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/base/device/device.hpp"
 
 #include <sys/mman.h>

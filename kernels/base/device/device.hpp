@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Memory spaces, and the order in which work on them runs. On the host a stream is the calling
 // thread: work is complete when the call returns, and events are always done. On a device a stream

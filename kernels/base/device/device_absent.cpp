@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The device backend of a build without CUDA: no GPUs.
 #include "kernels/base/check.hpp"
 #include "kernels/base/device/device_backend.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/base/device/device_arena.hpp"
 
 #include <fmt/ranges.h>

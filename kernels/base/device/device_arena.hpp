@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // All device memory of a training run as one allocation, cut into named regions in the order and
 // sizes of the memory plan, so that the memory in use is exactly the memory planned.

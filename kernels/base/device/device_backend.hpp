@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The GPU interface that kernels/base/device/device.cpp calls. A program links one definition:
 // device_absent.cpp without CUDA, kernels/cuda/launch/device.cpp with it, or

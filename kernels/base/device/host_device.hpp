@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Macros for code that is compiled for the host and, with CUDA, also for a device. constexpr
 // functions need no macro: nvcc compiles them for both (--expt-relaxed-constexpr).

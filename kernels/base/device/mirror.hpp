@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Small memory that both the host and a stream's kernels access: one piece if they share a memory
 // space, else a pinned piece and its copy on the device.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Memory that kernels and the BLAS use beside their operands, one workspace per stream of a device.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A sum that kernels accumulate in their stream's memory and the host reads now and then.
 #include "kernels/base/device/mirror.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Agreement of ranks on failures, so that a collective operation succeeds or throws on all of them.
 #include <mpi.h>

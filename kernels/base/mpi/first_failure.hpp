@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Keeps the first of several failures, so that later actions still run.
 #include <exception>

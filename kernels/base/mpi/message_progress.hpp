@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Progress of messages that only this process can advance: waiting for one advances all.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/base/mpi/mpi_error.hpp"
 
 #include <string>

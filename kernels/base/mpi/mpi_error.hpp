@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // MPI return codes turned into errors a user can act on.
 #include <mpi.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Limits that a shell or a batch system sets on the memory of each process.
 #include <sys/resource.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Threads that receive no signals: signals are for the program's main thread.
 #include <csignal>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Output to standard error that cannot fail. Use it instead of fmt::print and std::cerr.
 #include <fmt/core.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Tensor views, sizes and tile order shared by all attention kernels: those on tensor cores (16-bit
 // types, heads of up to 128, rows in whole 16-byte pieces) and the plain ones (everything else).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention's backward pass (FlashAttention-2: Dao 2023). One kernel makes dq, with a tile of
 // queries per CUDA block; another makes dk and dv, with a tile of keys per block. Both recompute
 // the scores, and every sum belongs to one thread, so the order of additions is fixed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Dropout of attention scores on tensor cores. One Philox counter block has the random halves of
 // eight neighbouring keys of a query. Lanes compute four of them at a time and exchange the bits,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention's forward pass (FlashAttention-2: Dao 2023).
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Parts of the two gradient kernels (queries; keys and values) on tensor cores.
 #include "kernels/cuda/attention/attention_tile.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients of attention's keys and values (FlashAttention-2: Dao 2023).
 #include "kernels/cuda/attention/attention_dropout.hpp"
 #include "kernels/cuda/attention/attention_gradient.hpp"

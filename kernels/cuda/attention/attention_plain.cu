@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention for any type, head size and alignment, in float32 arithmetic without tensor cores.
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Square float32 tiles in shared memory, for any head size. Thread x owns column x of the scores
 // and columns x, x + 32, ... of a head; warp y owns rows y, y + plain_warps, ..., which no other

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/attention/attention_shape.hpp"
 
 #include <algorithm>

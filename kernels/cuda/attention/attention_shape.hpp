@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // How attention is cut into CUDA blocks, and the shared memory of each.
 #include "kernels/cuda/launch/launch_shape.hpp"

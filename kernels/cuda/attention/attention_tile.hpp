@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Attention tiles on tensor cores. A tile lies in shared memory: rows of `width` 16-bit elements.
 // Scores and sums are spread over the registers of a warp, `strips` times 16 rows, as matrix d of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Causal attention by cuDNN, in builds that find the headers of cuDNN 9.19 or later (CMake:
 // TRIAX_CUDNN=AUTO, ON or OFF); attention_cudnn_absent.cpp serves all other builds. The library is

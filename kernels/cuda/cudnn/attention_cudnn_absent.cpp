@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stubs of kernels/cuda/cudnn/attention_cudnn.hpp for a build without cuDNN.
 #include "kernels/cuda/cudnn/attention_cudnn.hpp"
 

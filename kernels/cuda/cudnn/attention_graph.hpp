@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Causal attention as a cuDNN operation graph: the same small operations, node for node, as
 // NVIDIA's cudnn-frontend 1.23 makes, because cuDNN's engines match patterns. cuDNN 9.19's single

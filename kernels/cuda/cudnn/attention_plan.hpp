@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Plans of cuDNN for causal attention: an engine with its kernels compiled (0.5 to 3 s each).
 // Only engines that sum in a fixed order are used. That they do is cudnn-frontend's word: cuDNN

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # triax_find_cudnn() sets TRIAX_CUDNN_INCLUDE_DIR to the folder with the headers of cuDNN 9.19 or later, or to NOTFOUND,
 # and TRIAX_WITH_CUDNN to whether attention by cuDNN is built.
 macro(triax_find_cudnn)

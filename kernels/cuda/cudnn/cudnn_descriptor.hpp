@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Owner of a descriptor of cuDNN's backend interface.
 #include <algorithm>

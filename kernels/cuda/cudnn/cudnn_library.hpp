@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // cuDNN's graph interface, opened by dlopen at first use, so that the program starts on machines
 // without it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Scratch memory of the backward pass of a token embedding.
 #include "kernels/base/device/arena.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Sorts the rows of a batch by token (row_order.hpp): a merge sort of CUDA blocks of 256 rows,
 // eight sorted lists at a time. The keys differ from each other, so the order is unique.

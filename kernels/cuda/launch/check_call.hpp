@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Checks of CUDA runtime calls.
 #include <cuda_runtime_api.h>

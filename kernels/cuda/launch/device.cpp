@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GPU backend of kernels/base/device/device.hpp, by the CUDA runtime.
 #include <cuda_runtime_api.h>
 

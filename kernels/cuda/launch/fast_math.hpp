@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Exponentials and reciprocals in one GPU instruction, accurate to a few units in the last place. A
 // kernel limited by memory has time for some 20 instructions per 16-bit element; the exact

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Time that a stream's kernels take, by name, for benchmarks. Two events around a launch measure
 // it, which costs a few microseconds and leaves a gap. A stream that is not timed has no events.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Kernels: how one is started, and what it sees of the grid. A kernel is a plain struct:
 //   struct Body {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The nvcc side of kernels/cuda/launch/launch.hpp.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // How work is cut into CUDA blocks and threads. Shapes depend on sizes alone, and so does the order
 // of every sum.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Neighbouring elements: pieces of 16 bytes in memory, floats in registers. Kernels compute in
 // float32 (in double where the host does) and round once, when they store.

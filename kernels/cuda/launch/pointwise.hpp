@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Kernels without sums: each thread takes a few neighbouring elements.
 #include "kernels/cuda/launch/launch.hpp"

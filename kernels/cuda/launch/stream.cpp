@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/launch/stream.hpp"
 
 #include "kernels/base/device/stream_workspace.hpp"

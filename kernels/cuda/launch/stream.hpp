@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Objects and memory that kernel bodies get from a device stream. Nothing is created after the
 // first use of a shape.

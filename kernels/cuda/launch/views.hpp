@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Tensors as kernel bodies read them: rows as in rows.hpp, checked to lie in device memory.
 #include "kernels/base/rows.hpp"

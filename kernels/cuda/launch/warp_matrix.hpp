@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Tensor-core operations of a warp, and asynchronous copies to shared memory. T is Bf16 or F16. The
 // nvcc and the emulator versions stand side by side, as in pack.hpp. Lane l has the numbers g = l /

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A row of logits and the CUDA block that works on it: the sum of its exponentials and its
 // gradient. The block keeps the row in shared memory in between, so that logits are read once and

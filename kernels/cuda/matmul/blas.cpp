@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Matrix products by cuBLASLt.
 #include "kernels/cuda/matmul/blas.hpp"
 

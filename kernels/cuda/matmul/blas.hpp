@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Matrix products as cuBLASLt takes them. It stores matrices by columns, and a row-major matrix is
 // the transpose of a column-major one, so c = a b is computed as c^T = b^T a^T. If cuBLASLt has no

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // fp8 conversion on the GPU: the codes of kernels/base/float8.hpp except for the sign of a NaN,
 // which it drops. GPUs before sm_89 have no instruction for it and take the host's code (40

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/matmul/fp8.hpp"
 
 #include "kernels/base/with_type.hpp"

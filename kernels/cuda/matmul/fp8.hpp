@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Device side of kernels/matmul/fp8.hpp. Both operands are stored along the depth (TN), with sizes
 // that are multiples of 16.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums over rows: of partial rows (column_sum.hpp), and the gradient of a bias.
 #include "kernels/norm/column_sum.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Rows held in registers by a few threads, row_part<T> elements each (launch_shape.hpp), and the
 // sums over rows for their gradients. Rows are held in their own type: 16-bit elements take half

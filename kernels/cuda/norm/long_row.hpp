@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Rows of logits, too long for registers: one CUDA block per row.
 #include "kernels/cuda/launch/views.hpp"

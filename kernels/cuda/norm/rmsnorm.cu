@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/norm/rmsnorm.hpp"
 
 #include "kernels/base/with_type.hpp"

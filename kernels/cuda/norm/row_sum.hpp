@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Sums over the threads of a row, in an order that depends on the launch shape alone.
 #include "kernels/cuda/launch/launch.hpp"

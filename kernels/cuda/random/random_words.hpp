@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Random words of the Philox counter-based generator, computed where they are used.
 #include <cstdint>

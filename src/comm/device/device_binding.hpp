@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Assigns a GPU to each rank: arithmetic over what all ranks found. Pinned memory lies near the
 // rank's cores, which touch it first; NCCL chooses the network cards.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Messages of device memory between ranks on GPUs: by NCCL, or staged through host memory.
 #include <memory>

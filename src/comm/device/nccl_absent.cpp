@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stubs for a build without NCCL.
 #include "src/comm/device/device_messages.hpp"
 

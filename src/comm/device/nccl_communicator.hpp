@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A Communicator for GPU memory by NCCL.
 #include <nccl.h>

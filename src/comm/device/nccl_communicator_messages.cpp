@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Creation of NCCL communicators and the check of its version. One communicator of all ranks is
 // made, and split for the axes and for the first and last stage; each takes some GPU memory.
 #include <array>

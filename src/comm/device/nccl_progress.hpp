@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // NCCL messages of a rank under way: their completion on the board, and their failures.
 #include <nccl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/comm/device/staged_communicator.hpp"
 
 #include <algorithm>

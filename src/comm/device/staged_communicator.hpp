@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A Communicator for device memory that sends through host memory by MPI: for ranks that share a
 // GPU, which NCCL refuses, and for builds without NCCL.

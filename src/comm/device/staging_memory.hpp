@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Pinned host memory for staging device messages, allocated once and reused.
 #include <cstdint>

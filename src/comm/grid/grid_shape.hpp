@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Shape of the 3D grid of ranks and the coordinates of each rank: arithmetic only, without MPI, so
 // that a plan for 10,000 ranks needs no ranks.

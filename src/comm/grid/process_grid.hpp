@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The 3D grid of ranks (tensor x pipeline x data) as an MPI Cartesian topology.
 #include <mpi.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Communicators of a ProcessGrid's groups: by MPI, through shared memory, and on devices.
 #include <malloc.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/comm/grid/process_grid_impl.hpp"
 
 #include <algorithm>

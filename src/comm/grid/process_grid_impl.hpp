@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Construction of a ProcessGrid: communicators, nodes and devices. Included by process_grid*.cpp
 // only.

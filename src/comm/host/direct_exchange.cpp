@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/comm/host/direct_exchange.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Sums over ranks by direct point-to-point messages between all pairs of ranks.
 #include <mpi.h>

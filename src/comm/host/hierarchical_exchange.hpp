@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Collectives of a group spread over several nodes: through shared memory within each node, and by
 // MPI between nodes, where each rank talks to the ranks of its own position on the other nodes.

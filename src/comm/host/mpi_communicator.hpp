@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A Communicator over MPI: host memory, non-blocking calls only.
 #include <mpi.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Chooses by measurement which collectives of a group use shared memory.
 #include <span>

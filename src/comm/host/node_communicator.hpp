@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A Communicator whose large collectives use memory shared by the ranks of a node; MPI does the
 // rest.

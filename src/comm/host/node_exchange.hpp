@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Collectives within a node, through shared memory small enough to stay in its caches.
 #include <mpi.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Messages within one group of ranks. Every call returns at once with a Request; the caller waits.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Engine interface of NodeCommunicator: collectives that the ranks themselves advance.
 #include <cstddef>

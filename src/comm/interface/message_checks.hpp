@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Checks on the tensors of a message. A failed check throws Error.
 #include <cstddef>

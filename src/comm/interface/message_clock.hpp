@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Measures how much message time is hidden behind other work.
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Predicted traffic and memory of each Communicator call, for dry runs without ranks or tensors.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Cost of messages by the textbook ring algorithm. The same formulas count a run's traffic and
 // predict a dry run's. The algorithm MPI picks may move more bytes; no algorithm moves fewer per

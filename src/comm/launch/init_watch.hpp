@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Limit on the wait for other processes in MPI_Init, which has none itself.
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // One ISA level (kernels/isa/isa.hpp) for all ranks of a job. Values that several ranks compute for
 // themselves (updates of replicated state, norms between tensor ranks) must be equal bit for bit.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Information from the environment about the launcher of this process, available before and without
 // MPI.

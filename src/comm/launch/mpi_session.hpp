@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // MPI from its initialisation to its end, as an object of main().
 #include <mpi.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/comm/launch/start_meeting.hpp"
 
 #include <fmt/ranges.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // First meeting of a job's ranks, before a grid with a watchdog exists.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A time limit for calls that have none of their own.
 #include <condition_variable>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Tags available for messages between ranks in this MPI library.
 #include <string_view>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // MPI's non-blocking calls with the widest counts of this library: 64 bits from MPI 4 on, int
 // before.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/comm/mpi/mpi_types.hpp"
 
 #include "kernels/base/check.hpp"

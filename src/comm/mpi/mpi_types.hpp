@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // MPI datatypes and operations for DType and ReduceOp.
 #include <mpi.h>

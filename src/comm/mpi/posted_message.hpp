@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Messages to and from ranks that may never answer.
 #include <mpi.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/comm/mpi/rank_order_sum.hpp"
 
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Sums over ranks in rank order, whichever rank computes them.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/comm/mpi/shared_slots.hpp"
 
 #include <fmt/format.h>

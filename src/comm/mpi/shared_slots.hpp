@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Memory shared by the ranks of a node, one slot per rank.
 #include <mpi.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Slots for messages under way, given back in any order.
 #include <cstddef>

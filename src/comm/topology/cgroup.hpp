@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Limits of Linux control groups, versions 1 and 2.
 #include <filesystem>

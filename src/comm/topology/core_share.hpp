@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Divides the cores of a node among its ranks: arithmetic, without MPI or hwloc.
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Cores, caches and device distances of this node, as hwloc reports them.
 #include <mpi.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The single wait loop for a rank's GPU.
 #include <functional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Where the messages of a group of ranks are noted.
 #include "kernels/base/mpi/message_progress.hpp"

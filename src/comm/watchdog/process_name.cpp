@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/comm/watchdog/process_name.hpp"
 
 #include <signal.h>

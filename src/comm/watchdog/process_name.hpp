@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Identifies a local process by pid and start time, so that a reused pid is not mistaken for it.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Activity of each rank of a node, one slot per rank in memory that all of them read. Writing
 // costs a few plain stores per message. Reading needs no message, and works when other ranks are

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading side of ProgressBoard: slots of this node, and images of other nodes' slots.
 #include <algorithm>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Progress of one rank, in memory that the other ranks of its node read. One thread writes a slot.
 // A reader sees each field whole, but different fields may be a moment apart.

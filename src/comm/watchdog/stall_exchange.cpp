@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/comm/watchdog/stall_exchange.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Exchange of rank progress between nodes during a stall. MPI may be what is stuck, so nodes use
 // files in a directory that all of them see.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Text of a stall report, made of the progress of each rank.
 #include <functional>

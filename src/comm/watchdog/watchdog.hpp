@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Ends a job whose ranks wait without end.
 #include <condition_variable>

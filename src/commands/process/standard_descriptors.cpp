@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Descriptors 0 to 2 are open in every process of triax, also where a shell (2>&-) or a launcher
 // closed them. The next file that is opened would get such a number: metrics.jsonl number 2, and
 // with it the lines of the log.

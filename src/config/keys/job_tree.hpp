@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The job as written: the job file, the files it extends and --set, merged, with the origin of
 // every key.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A row of the key table, from which validation, defaults, `triax config` and `--reference` are
 // derived.

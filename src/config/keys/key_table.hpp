@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The one table of keys: every key of a job file, in reading order.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows of the rest of ds_config.json: communication, monitors, profilers, elasticity, other
 // engines.
 #include "src/config/keys/key_table.hpp"

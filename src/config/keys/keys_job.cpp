@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows of data, parallel, run, checkpoint and lora: the sections that triax adds to ds_config.json.
 #include "src/config/keys/key_table.hpp"
 #include "src/schedule/schedules.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows of zero_optimization, fsdp, activation_checkpointing, aio and pipeline.
 #include "src/config/keys/key_table.hpp"
 

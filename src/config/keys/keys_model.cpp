@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows of model: the source of weights and shape, and the shape under Hugging Face's names and
 // defaults. GPT-2's dropouts default to 0, not to Hugging Face's 0.1; a config.json's values are
 // obeyed.

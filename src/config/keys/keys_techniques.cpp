@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows of ds_config.json's sections that change the training: known, refused when enabled.
 #include "src/config/keys/key_table.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows of batch, optimizer, scheduler, clipping, precision and printing, under DeepSpeed's names
 // and defaults.
 #include "src/config/keys/key_table.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Every key of the table with its value in force and the source of that value.
 #include <functional>

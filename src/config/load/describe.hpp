@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The two tables of `triax config`: the values of a job, and the reference of all keys.
 #include <cstdint>

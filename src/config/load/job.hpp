@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A job that was read, checked and resolved, as load_job and describe_job share it.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // From a job file to a Config: read, extend, override, check, resolve.
 #include <string>

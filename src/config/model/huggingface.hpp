@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // ModelConfig from Hugging Face's config.json and back.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The model section: a config.json, inline keys on top, and what follows from both.
 #include "src/config/config.hpp"

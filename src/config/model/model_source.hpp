@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Sources of model keys (a config.json, the job's own section) in the forms that Hugging Face has
 // used over time.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Rotary positions for contexts longer than the model was trained on: model.rope_scaling.
 #include "src/config/config.hpp"

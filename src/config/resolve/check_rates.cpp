@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of the learning rates and moments that the schedule gives to the steps of this run.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // From settings to a Config: resolves every "auto" and checks every pair of keys that must agree.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The errors of a job, collected so that all are reported together.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The kind of file at a path that a user wrote. Nothing is thrown: a path that cannot be looked at
 // is an error of the job.

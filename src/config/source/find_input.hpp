@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Search for a file that a job reads: below the working directory, else beside the naming file.
 // Outputs are relative to the working directory only.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // JSON with comments and trailing commas, and the line of each key.
 #include <map>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Patterns of file names: * ? [...], and \ before a character that stands for itself. Only what a
 // user wrote in data.train and data.valid is a pattern; the directories before it, and all other

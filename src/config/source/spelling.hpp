@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The known word nearest to an unknown one.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Positions of messages that match by order (NCCL). Every compute instruction has a time slot
 // (Timetable). The time of a message is, at both ends, the slot of the instruction that makes its
 // data. The exchange of time t holds all messages of the stage with time t, and follows the stage's

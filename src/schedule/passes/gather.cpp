@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ZeRO-3: parameters are whole only while they are read. The instructions that read them are known
 // in order: a block is gathered before its first reader, so that the gather overlaps the compute
 // ahead of it, and released after the last of consecutive readers.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Inputs of recomputed layers in host memory, for layers on a device (DeepSpeed's
 // cpu_checkpointing). An input leaves during the compute that follows its forward pass, and returns
 // during the compute before its recomputation. It stays if no compute lies between the two.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ZeRO-3 with the parameter shards in a store (ZeRO-Infinity, Rajbhandari et al. 2021). The
 // instructions that use a shard are known in order: GatherStart to GatherWait reads it, the block's
 // Steps change it. It is loaded ahead of a use and unloaded, or saved, after it.

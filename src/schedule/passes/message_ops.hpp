@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Message instructions of a chunk's compute: its input's if it receives one, its output's if it
 // sends one.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Optimizer state in a store (ZeRO-Infinity, Rajbhandari et al. 2021): a part of it is fetched into
 // a buffer, stepped and stored. The parts of all blocks form one queue: the next is fetched while
 // one is stepped and the last is stored, if there are buffers.

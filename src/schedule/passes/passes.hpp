@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Passes: each adds one concern to the plans of all stages. The shape must have passed check_shape.
 #include "src/schedule/plan.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Positions of messages that match by tag (MPI). Every compute instruction has a time slot
 // (Timetable). The order within slot t of a stage is:
 //   1. RecvStart for the next instruction      2. RecvWait for this one      3. the instruction

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Up to ZeRO-1 a block's gradient is whole for the whole step and reduced once, after the last
 // backward that writes it. From ZeRO-2 on it is whole within a window: opened by the first
 // instruction of a micro-batch that writes it, and reduced into the shard once every micro-batch

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Simulated time of compute: every instruction takes one slot, and starts as soon as its input and
 // its predecessor on the stage allow.

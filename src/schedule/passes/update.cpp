@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The end of the step: the norm, then the step of each block. Up to ZeRO-2 every rank gathers what
 // the others have stepped, piece by piece, while the next block is stepped. The oldest pieces are
 // waited for when more would be in flight than the shape allows.

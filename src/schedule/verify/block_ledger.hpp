@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // State of the parameters and gradients of one stage's blocks, followed through a plan.
 #include <string>

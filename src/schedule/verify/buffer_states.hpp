@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Simulated states of the activations and gradients between layers, and of the frames, of one
 // stage.

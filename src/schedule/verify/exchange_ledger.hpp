@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Simulated messages between stages: the message of an instruction, and the exchanges of messages
 // that match by order.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Simulation of a layer's saved input: dropped, sharded over tensor ranks, or moved.
 
 #include "src/schedule/verify/require.hpp"

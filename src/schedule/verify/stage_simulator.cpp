@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/schedule/verify/stage_simulator.hpp"
 
 #include <algorithm>

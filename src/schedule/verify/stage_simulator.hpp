@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // One stage in simulation: the effect of its instructions on its own buffers and blocks. verify.cpp
 // simulates their waits for other stages.

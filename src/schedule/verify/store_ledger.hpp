@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // State of one stage's blocks that are in a store, followed through a plan: parts of the optimizer
 // state and parameter shards, which come into memory for a while.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Proof that the plans of all stages run to the end, and that no buffer is used before it is valid,
 // used twice, or left behind.

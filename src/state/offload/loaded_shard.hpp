@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Shards of parameters that are on a device for a while: their buffers, and copies through pinned
 // memory on streams of their own.

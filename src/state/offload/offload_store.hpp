@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // State that a rank keeps on a disk instead of in memory (ZeRO-Infinity, Rajbhandari et al. 2021):
 // an OffloadFile, readable with h5ls during the run, and the buffers it is read into and written

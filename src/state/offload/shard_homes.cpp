@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/state/offload/shard_homes.hpp"
 
 namespace triax {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Locations of parameter shards while the compute does not need them. Constructor arguments must
 // outlive the objects.

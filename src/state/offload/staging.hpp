@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Host memory for moving elements between files and tensors in any space; pinned if the tensors are
 // on a device.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Options for keeping parameters and gradients, and the buffers that a plan requires.
 #include <vector>

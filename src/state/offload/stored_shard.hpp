@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Interface of a ZeRO-3 parameter shard that is in compute memory only for a while.
 #include <functional>

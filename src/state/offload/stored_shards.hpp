@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // ZeRO-3 parameter shards that are in compute memory only for a while (ZeRO-Infinity, Rajbhandari
 // et al. 2021): otherwise on a disk or, in device runs, in host memory.

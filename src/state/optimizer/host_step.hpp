@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // AdamW on the host for parameters of a device whose optimizer state was offloaded (ZeRO-Offload,
 // Ren et al. 2021). Gradients come down and weights go up in portions while the host steps another

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // AdamW on this rank's shard of every bucket, and the global gradient norm. With 16-bit parameters,
 // a float32 master copy is stepped (Micikevicius et al. 2018). With

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Ranges of a rank's buckets that the norm counts and a step updates, and the location of their
 // state. Internal to Optimizer and optimizer_bytes().

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Decides whether a step may change anything, and its clip factor. On a device the decision is made
 // there, after the backward pass; the host reads the numbers later and need not wait.

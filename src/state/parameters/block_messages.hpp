@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Messages that ParameterStore will send for a bucket, for dry runs.
 #include "src/comm/interface/planned_messages.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Views of bucket memory as parameters and gradients of layers.
 #include <vector>

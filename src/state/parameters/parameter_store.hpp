@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Parameters and gradients of a stage in flat buckets, and the operations on whole buckets.
 #include <algorithm>

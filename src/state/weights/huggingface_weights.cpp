@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/state/weights/huggingface_weights.hpp"
 
 #include <fmt/ranges.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Weights of a Hugging Face directory, by the names of a model's tensors.
 #include <map>

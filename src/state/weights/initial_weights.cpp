@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/state/weights/initial_weights.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Weights before the first step: fresh from a counter-based generator, or from safetensors. Both
 // depend on names and global indices only, never on the grid.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Progress for the user: a bar on a terminal, otherwise a line every few steps. Rank 0 only.
 #include <chrono>

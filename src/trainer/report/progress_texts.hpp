@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Text of the numbers on the ProgressBoard, for the stall report.
 #include "src/comm/grid/process_grid.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Record of a running training run, on rank 0: lines of metrics.jsonl, and progress on the screen.
 #include "io/metrics/metrics_writer.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/trainer/report/run_report.hpp"
 
 #include <fmt/ranges.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Log lines of a run: its summary at the start; its memory and messages at the end.
 #include <cstdint>

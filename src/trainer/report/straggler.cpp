@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/trainer/report/straggler.hpp"
 
 #include <spdlog/spdlog.h>

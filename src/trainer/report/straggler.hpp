@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Search for a straggler, the rank that the others wait for. A slow rank waits for nobody, so it
 // spends the least time on messages.

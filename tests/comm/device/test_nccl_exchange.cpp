@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sends and receives of device memory by the fake NCCL of the tests (fake_nccl.hpp).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

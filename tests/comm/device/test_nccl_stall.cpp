@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One rank never joins an NCCL message; the others, which wait for their devices, report it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device messages staged through host memory, on the emulated device or on GPUs.
 #include "src/comm/device/staged_communicator.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups of a ProcessGrid: their members, and which of them share memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A rank shows the ranks of its node that it waits or tests, so that they wait a moment for it.
 #include <gtest/gtest.h>
 #include <mpi.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // mpi_communicator: each collective against computed values, in every type.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums by messages between all pairs of ranks, as MpiCommunicator uses them.
 #include "src/comm/host/direct_exchange.hpp"
 

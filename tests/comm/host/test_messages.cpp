@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // mpi_communicator: point to point, errors, and memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // mpi_communicator: the bits of sums, requests under way, what is refused, and traffic.
 #include <gtest/gtest.h>
 

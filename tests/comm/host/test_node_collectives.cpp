@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives of one node and (in test_hierarchical_exchange) of several nodes.
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/comm/interface/planned_messages.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/comm/interface/traffic.hpp"
 
 #include <gtest/gtest.h>

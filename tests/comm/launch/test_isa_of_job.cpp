@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/comm/launch/isa_of_job.hpp"
 
 #include <gmock/gmock.h>

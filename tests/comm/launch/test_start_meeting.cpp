@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/commands/test_start.cpp has ranks that never come.
 #include "src/comm/launch/start_meeting.hpp"
 

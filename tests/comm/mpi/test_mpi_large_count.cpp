@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/comm/mpi/mpi_large_count.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/comm/topology/core_share.hpp"
 
 #include <gmock/gmock.h>

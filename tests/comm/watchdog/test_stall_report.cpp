@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/comm/watchdog/stall_report.hpp"
 
 #include <gmock/gmock.h>

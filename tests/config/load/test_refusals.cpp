@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory features that exclude each other, and values that are out of range: each is refused with
 // the problem, the reason and the remedy.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The text of a resolved job (job.json) is the job again.
 #include "src/config/load/load.hpp"
 #include "src/config/resolve/paths.hpp"

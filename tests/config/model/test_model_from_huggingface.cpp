@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // model_from_huggingface: the text of a config.json alone.
 #include <gmock/gmock.h>
 

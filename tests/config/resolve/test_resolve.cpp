@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/config/resolve/resolve.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/config/source/json_lines.hpp"
 
 #include <gmock/gmock.h>

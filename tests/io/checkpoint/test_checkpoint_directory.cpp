@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "io/checkpoint/checkpoint_directory.hpp"
 #include "tests/io/fixtures.hpp"
 

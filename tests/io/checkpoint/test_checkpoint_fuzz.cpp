@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Mutated checkpoints: opening, verifying and reading any file succeeds or throws an Error, and
 // data that verify are the data written. TRIAX_FUZZ_FILES sets the number of files (300; 10,000
 // with jobs/test.sh --long).

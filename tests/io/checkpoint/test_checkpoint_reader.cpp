@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Errors about files that do not open as checkpoints.
 #include <sys/resource.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "io/direct/block_file.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // BlockFile on systems that refuse io_uring, O_DIRECT or locked memory, as old kernels, containers
 // and some file systems do.
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "io/files/fingerprint.hpp"
 
 #include "tests/io/fixtures.hpp"

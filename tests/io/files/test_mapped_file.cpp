@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "io/files/mapped_file.hpp"
 
 #include <sys/mman.h>

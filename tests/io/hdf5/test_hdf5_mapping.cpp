@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Unlimited mappings of virtual datasets, and the search path of sources.
 #include "io/hdf5/hdf5_mapping.hpp"
 

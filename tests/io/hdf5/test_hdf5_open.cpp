@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Errors about files that HDF5 does not open, and the offset of HDF5's signature.
 #include "io/hdf5/hdf5.hpp"
 #include "tests/io/fixtures.hpp"

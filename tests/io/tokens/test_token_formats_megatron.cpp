@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/io/token_fixtures.hpp"
 
 namespace triax {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/activation/coarse_gelu.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention in bfloat16 by each kind of pair products that the processor has (AVX512-BF16, AMX),
 // whether or not it is the fastest here. test_attention.cpp tests what the public functions choose.
 #include <omp.h>

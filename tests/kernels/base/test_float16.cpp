@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/base/float16.hpp"
 
 #include <gtest/gtest.h>

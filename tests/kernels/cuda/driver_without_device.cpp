@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of the GPU driver (libcuda.so.1) that cuDNN needs to plan for a device that is not
 // present: compiled kernels load, but nothing runs.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The program's ISA levels (kernels/isa/isa.hpp) give the same bits: sums have the same order
 // whatever the width of vectors.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows of logits outside the usual range, in every type: 16-bit types use other code than float32.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls of matmul: which library multiplies, the same bits on each call, no allocations, refused
 // operands.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Epilogues of a product: GELU, its gradient, and the gradient of a bias.
 #include <gtest/gtest.h>
 

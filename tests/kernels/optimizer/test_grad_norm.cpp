@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/optimizer/grad_norm.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/reference/attention.hpp"
 
 #include "tests/kernels/attention_pass.hpp"

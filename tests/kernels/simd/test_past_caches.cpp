@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Results of 16 MiB and more, which are written past the caches, have the same bits as smaller
 // ones.
 #include "kernels/simd/past_caches.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/simd/vector_math.hpp"
 
 #include <gtest/gtest.h>

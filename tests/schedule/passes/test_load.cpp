@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/schedule/passes/passes.hpp"
 
 #include <gmock/gmock.h>

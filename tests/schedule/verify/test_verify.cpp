@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans that verify() accepts (every schedule with every feature), its rules one by one, and the
 // peaks it returns. test_verify_mutations.cpp makes mistakes in whole plans.
 #include "src/schedule/verify/verify.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules of verify() for messages that match by order, one by one. test_verify.cpp and
 // test_verify_mutations.cpp have whole plans.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whole plans in which a group of instructions is missing, or present without being asked for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

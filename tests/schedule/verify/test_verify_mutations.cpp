@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whole plans with one mistake each: verify() must find all of them, and must accept a change of
 // order that does not matter.
 #include <gmock/gmock.h>

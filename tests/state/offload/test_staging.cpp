@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elements moved between files and device tensors.
 #include "src/state/offload/staging.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shards of a device in host memory and on a disk, on the emulated device or a GPU.
 #include "src/state/offload/stored_shards.hpp"
 

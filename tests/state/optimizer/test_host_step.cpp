@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AdamW on the host for parameters of a device gives the numbers of adamw(), on the emulated device
 // or a GPU.
 #include "src/state/optimizer/host_step.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/parity/test_traffic_of_training.cpp checks that a run sends exactly these messages.
 #include "src/state/parameters/block_messages.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "src/state/parameters/parameter_store.hpp"
 
 #include "tests/state/stage_grid.hpp"

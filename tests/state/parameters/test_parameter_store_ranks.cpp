@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients and parameters that are whole only for a while, over data ranks, and the bytes of kept
 // state.
 #include <algorithm>

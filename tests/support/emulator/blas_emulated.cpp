@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A BLAS for the emulated device: the products of blas.hpp as plain loops on the host.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device backend (kernels/base/device/device_backend.hpp) of the emulated device.
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Work on the emulated device besides kernels. As on a GPU, work waits in its stream until somebody
 // waits for it or frees memory, and the host cannot touch device memory. Code that forgets to wait,

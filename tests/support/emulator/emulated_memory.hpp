@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Memory of the emulated device: a range of host addresses closed (PROT_NONE) to everything but the
 // work of its streams.

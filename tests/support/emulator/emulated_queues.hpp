@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Streams of the emulated device. Whoever waits for work, or frees device or pinned memory, runs
 // it: as late as possible. Work outlives its stream. On request, some streams run their work as

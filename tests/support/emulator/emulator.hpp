@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Emulator of GPU kernels: kernels/cuda/launch/launch.hpp for compilers other than nvcc. The
 // structs that run on a GPU run on the host, one CUDA block after another, with a fiber per thread

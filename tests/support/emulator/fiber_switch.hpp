@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Stack switches of the emulator's fibers, announced to the address sanitizer, which tracks the
 // bounds of the current stack. Empty functions in other builds.

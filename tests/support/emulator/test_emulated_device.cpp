@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests of the emulated device: work runs as late, and memory is as closed, as on a GPU.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests of the emulator: other tests trust the kernels that it accepts.
 #include "tests/support/emulator/emulator.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The part of NCCL 2.28's nccl.h that triax uses, for builds of the fake (fake_nccl.cpp) without
 // NCCL.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LoadPlanner over all rounds of a load.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

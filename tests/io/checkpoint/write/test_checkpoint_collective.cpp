@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A collective write gives the same file as independent writes.
 #include <sys/resource.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "io/checkpoint/write/checkpoint_places.hpp"
 
 #include <numeric>

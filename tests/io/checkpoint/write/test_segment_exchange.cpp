@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Segments reach the ranks that own them, through shared memory and by messages.
 #include "io/checkpoint/write/segment_exchange.hpp"
 

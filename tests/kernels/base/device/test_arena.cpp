@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/base/device/arena.hpp"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests of DeviceArena on the emulated device.
 #include "kernels/base/device/device_arena.hpp"
 

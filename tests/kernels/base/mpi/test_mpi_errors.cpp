@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A failed MPI call becomes an Error. The calls below fail on request of a test.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/base/process/say.hpp"
 
 #include <fcntl.h>

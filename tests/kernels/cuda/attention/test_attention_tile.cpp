@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests of attention tiles on tensor cores: where elements lie, and which calls use them.
 #include "kernels/cuda/attention/attention_dropout.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans of cuDNN for GPUs that are described but not present: cuDNN builds the graphs, chooses
 // engines and compiles their kernels. That they compute attention is tested on a GPU (test_kernels
 // in a build with TRIAX_CUDNN).

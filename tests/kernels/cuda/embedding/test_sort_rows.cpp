@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sort of a batch's rows by token, on the emulator.
 #include "kernels/cuda/embedding/sort_rows.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How products are described to a device's BLAS. test_matmul on the emulated device, which executes
 // the descriptions, tests that they are the right products.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/matmul/float8_codes.hpp"
 
 #include <gtest/gtest.h>
