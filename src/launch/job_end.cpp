@@ -24,7 +24,8 @@ std::optional<std::int64_t> number_of(const std::string& text) {
   return value;
 }
 
-// squeue's %e: "2026-11-21T22:50:28" in local time; "NONE", "N/A" or "Unknown" without a limit.
+// Time in squeue's %e format: "2026-11-21T22:50:28", local time; "NONE", "N/A" or "Unknown" for a
+// job without a limit.
 std::optional<Clock::time_point> time_of(const std::string& text) {
   std::tm local{};
   if (strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &local) == nullptr) return {};
@@ -58,12 +59,13 @@ std::optional<Clock::time_point> job_end(const JobSurroundings& around) {
   if (const auto seconds = number_of(around.variable("SLURM_JOB_END_TIME")))
     return Clock::from_time_t(*seconds);
   std::string job = around.variable("SLURM_JOB_ID");
-  if (!number_of(job)) return {};  // it goes into a command
-  // One task of an array has the number of the whole array, by which squeue would list all of them.
+  if (!number_of(job)) return {};  // becomes part of a shell command
+  // The last task of an array has the id of the array as its own; squeue would list all tasks for
+  // it.
   const std::string array = around.variable("SLURM_ARRAY_JOB_ID");
   const std::string task = around.variable("SLURM_ARRAY_TASK_ID");
   if (number_of(array) && number_of(task)) job = array + '_' + task;
-  // By SIGKILL: a run has SIGTERM blocked (hold_signals), and so have the processes that it starts.
+  // SIGKILL, because a run blocks SIGTERM (hold_signals) and its child processes inherit that.
   return time_of(
       around.output_of("timeout -s KILL 10 squeue --noheader --format=%e --jobs=" + job));
 }

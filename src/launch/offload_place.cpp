@@ -12,10 +12,9 @@
 namespace triax {
 namespace {
 
-// Prefix of the names of a run's files: runs of another run.directory have others, by
-// whatever links it is named.
+// Prefix of the names of a run's offload files, unique per run.directory (links resolved).
 std::string run_prefix(const Config& config) {
-  std::error_code unreadable;  // then by the name that it has
+  std::error_code unreadable;  // then the name is used as it is
   const std::string named = absolute_path(config.run.directory);
   const std::string found = std::filesystem::weakly_canonical(named, unreadable);
   const std::string& run = unreadable ? named : found;
@@ -53,7 +52,7 @@ void remove_left_offload(const ProcessGrid& grid, const Config& config) {
 
 void remove_own_offload(const ProcessGrid& grid, const Config& config) {
   const auto remove = [&](OffloadDevice device, const std::string& directory, const char* what) {
-    std::error_code ignored;  // the next run of this directory removes it
+    std::error_code ignored;  // the next run in this run.directory removes it
     if (device == OffloadDevice::nvme)
       std::filesystem::remove(file_of(grid, config, directory, what), ignored);
   };

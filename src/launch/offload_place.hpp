@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Where a job's offloaded state goes on this rank, and what is said of it.
+// Files of this rank's offloaded state, and the log lines about them.
 #include "src/comm/grid/process_grid.hpp"
 #include "src/plan/step_plan.hpp"
 #include "src/state/optimizer/optimizer.hpp"
 
 namespace triax {
 
-/// How this rank keeps parameters and gradients, with the file of what goes to a disk: one for this
-/// rank alone; runs of another run.directory have others.
+/// Storage options of this rank's parameters and gradients, with the offload file for parameters on
+/// a disk. Each rank and each run.directory has a file of its own.
 StateOptions parameters_on(const ProcessGrid& grid, const PlacedConfig& config);
 
-/// The same of the optimizer's state.
+/// Storage options of this rank's optimizer state, with its offload file.
 StateBuffers optimizer_on(const ProcessGrid& grid, const Config& config, const StepPlans& plans);
 
-/// Removes what a killed run of the same run.directory left of these files, on whatever grid it
-/// ran: the first rank of each node does. Collective, before any is made.
+/// Removes the offload files that a killed run in the same run.directory left, whatever its grid;
+/// the first rank of each node does it. Collective; called before any file is created.
 void remove_left_offload(const ProcessGrid& grid, const Config& config);
-/// Removes the files that this rank has open, for a process that ends without its destructors.
+/// Removes this rank's offload files, for a process that ends without running destructors.
 void remove_own_offload(const ProcessGrid& grid, const Config& config);
 
-/// A line each for what is offloaded.
+/// Logs one line per offloaded part of the state.
 void announce_offload(const PlacedConfig& config, const Optimizer& optimizer,
                       const ParameterStore& store);
 

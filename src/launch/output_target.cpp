@@ -49,7 +49,8 @@ OutputTarget::OutputTarget(const std::string& path, Kind kind) {
     for (const std::string& made : made_) fs::remove(made, absent);
     throw;
   }
-  if (lock_->refusal().empty() && file) fs::remove(path + ".tmp", absent);  // of a killed command
+  if (lock_->refusal().empty() && file)
+    fs::remove(path + ".tmp", absent);  // left by a killed command
   if (const std::string& refusal = lock_->refusal(); !refusal.empty())
     spdlog::warn("{}: a second command that writes {} would not be noticed", refusal, path);
 }
@@ -65,7 +66,7 @@ void OutputTarget::make(const std::string& directory) {
   const fs::file_status there = fs::status(directory, error);
   if (fs::exists(there) && !fs::is_directory(there))
     throw UsageError(directory + " is not a directory", {}, "Give another directory");
-  made_ = directories_to_make(directory);  // or none: another command may have made it since
+  made_ = directories_to_make(directory);  // perhaps also of another command: removed only if empty
   if (fs::is_symlink(directory, error) && !fs::exists(directory, error))
     throw UsageError(directory + " is a link to nothing", {}, "Give another directory");
   fs::create_directories(directory, error);

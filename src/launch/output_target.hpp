@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Where a command writes: looked at before it reads gigabytes, and kept from others meanwhile.
+// File or directory that a command writes: checked before the command reads gigabytes, and locked
+// against other processes.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,19 +11,19 @@
 
 namespace triax {
 
-/// The directories that are to be made for `directory` to be there, the innermost first.
+/// Directories that must be created for `directory` to exist, the innermost first.
 std::vector<std::string> directories_to_make(const std::string& directory);
 
-/// A file or directory that this process alone writes as long as the object lives; by one rank.
+/// Locks a file or directory for this process as long as the object lives. One rank only.
 class OutputTarget {
  public:
   enum class Kind : std::uint8_t { file, directory };
 
-  /// Removes what a killed command left of a file ("<path>.tmp"), once no other has the target.
-  /// Makes the directory, or the one that the file is to lie in; where it stays empty it is removed
-  /// with the object. UsageError where there is a directory for a file, or a file for a directory;
-  /// Error where the directory cannot be made or written, and where another process has the same
-  /// target: it is named. Where the file system has no locks, a warning.
+  /// Creates the directory, or the parent directory of the file; the destructor removes it if it is
+  /// still empty. Once the lock is held, removes the "<path>.tmp" that a killed command left.
+  /// UsageError if `path` is a directory where a file is expected, or the reverse; Error if the
+  /// directory cannot be created or written, or another process (named in the text) holds the
+  /// target. Warns if the file system has no locks.
   OutputTarget(const std::string& path, Kind kind);
   ~OutputTarget();
   OutputTarget(const OutputTarget&) = delete;

@@ -12,7 +12,8 @@ bool writes_checkpoints(const CheckpointConfig& checkpoint) {
 }
 
 bool owns_checkpoints(const Config& config) {
-  // By its own name: a link there is the run's, wherever it leads.
+  // Compared without resolving the last component: a link in run.directory belongs to the run,
+  // whatever it points to.
   const std::filesystem::path checkpoints(absolute_path(config.checkpoint.directory));
   std::error_code absent;
   return writes_checkpoints(config.checkpoint) ||

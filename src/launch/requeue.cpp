@@ -16,7 +16,7 @@ namespace triax {
 
 std::string batch_job(const JobSurroundings& around) {
   if (const std::string name = around.variable("TRIAX_JOB_ID"); !name.empty()) return name;
-  // Slurm sets it for batch scripts alone; salloc does not.
+  // Slurm sets ENVIRONMENT=BATCH in batch scripts only, not under salloc.
   if (around.variable("ENVIRONMENT") != "BATCH") return {};
   const std::string task = around.variable("SLURM_ARRAY_TASK_ID");
   if (task.empty()) return around.variable("SLURM_JOB_ID");
@@ -47,8 +47,8 @@ bool resumes_newest(const CheckpointConfig& checkpoint) {
   return checkpoint.resume == "auto" || checkpoint.resume == "must";
 }
 
-// Whether the newest checkpoint is this batch job's own. Those later than its beginning that were
-// there before have been set aside, if the directory is its own.
+// Whether the newest checkpoint was written by an earlier run of this batch job. In a directory
+// that the run owns, checkpoints newer than its resume point were renamed when it began.
 bool has_own_checkpoint(const std::string& name, const std::string& attempt, const Config& config) {
   const CheckpointConfig& checkpoint = config.checkpoint;
   if (name.empty() || resumes_newest(checkpoint) || !owns_checkpoints(config)) return false;

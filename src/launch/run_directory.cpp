@@ -46,7 +46,7 @@ void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>&
   try {
     write_durably(path, resolved.dump(2) + '\n');
   } catch (const Error& failure) {
-    // A run that goes on is worth more than the news of its hosts.
+    // A resumed run can do without an updated job.json.
     if (!std::filesystem::exists(path, error))
       throw Error(fmt::format("cannot write {}", path), failure.what(),
                   "Free some space, or set run.directory to a directory that can be written");
@@ -61,7 +61,7 @@ void warn_of_old(const std::string& file) {
                file);
 }
 
-// Why a checkpoint cannot be used; empty where it can. Collective.
+// Reason why a checkpoint cannot be used; empty if it can. Collective.
 std::string problem_of(ProcessGrid& grid, const std::string& file) {
   try {
     require_whole(file, grid);
@@ -71,7 +71,7 @@ std::string problem_of(ProcessGrid& grid, const std::string& file) {
   }
 }
 
-// The checkpoint in `directory` that comes before `file`; empty: none. As rank 0 sees them.
+// Newest checkpoint older than `file` in `directory`, as rank 0 sees it; empty: none. Collective.
 std::string one_before(ProcessGrid& grid, const std::string& file, const std::string& directory) {
   std::string before;
   agreed(grid, [&] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Files of a run in its directories, beside metrics and checkpoints.
+// job.json of a run, and the checkpoint that it resumes.
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,28 +11,28 @@
 
 namespace triax {
 
-/// Writes job.json to run.directory, which is made where it is not there: the resolved job with
-/// version, grid and hosts, and where its batch job, if any, began: here, or where an earlier
-/// job.json of the same batch job says. Rank 0 only. Error where it cannot be written.
+/// Writes job.json to run.directory (created if absent): the resolved job, version, grid, hosts and
+/// the step at which its batch job, if any, began (`step`, or the step in an earlier job.json of
+/// the same batch job). Rank 0 only. Error if it cannot be written and no earlier one exists.
 void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>& hosts,
                            const std::string& batch_job = {}, std::int64_t step = 0);
 
-/// The checkpoint that checkpoint.resume asks for; empty: start anew. UsageError where one must be
-/// there and is not.
+/// File that checkpoint.resume selects; empty: start from step 0. UsageError if a checkpoint is
+/// required and there is none.
 std::string resume_file(const CheckpointConfig& checkpoint);
 
-/// Error where `file` is no whole checkpoint (it does not open, or its data do not match their
-/// checksums), naming the newest one before it in `directory` that is. Collective: the ranks share
-/// out the reading; throws on every rank alike.
+/// Error if `file` is damaged (it does not open, or its data do not match their checksums); its
+/// text names the newest undamaged checkpoint before it in `directory`. Collective: the ranks share
+/// the reading, and all throw.
 void check_whole(ProcessGrid& grid, const std::string& file, const std::string& directory);
 
-/// Opens resume_file() of rank 0 on every rank: a parallel file system may show others
-/// an older directory. Rank 0 could open it, or check_whole() has thrown; its data are checked by
-/// who reads them. Collective; throws on every rank alike.
+/// Opens rank 0's resume_file() on every rank: a parallel file system may show other ranks an older
+/// directory. If a rank cannot open it, check_whole() throws. The data are verified when they are
+/// read. Collective; all ranks throw.
 std::optional<CheckpointReader> checkpoint_to_resume(ProcessGrid& grid,
                                                      const CheckpointConfig& checkpoint);
 
-/// The hosts of the grid, each once, on rank 0 (empty elsewhere). Collective.
+/// Names of the grid's hosts, each once, on rank 0 (empty on other ranks). Collective.
 std::vector<std::string> gather_hosts(ProcessGrid& grid);
 
 }  // namespace triax

@@ -17,8 +17,8 @@
 
 namespace triax {
 
-// A file that appears and goes again: permission bits alone do not tell (root, read-only mounts,
-// full disks).
+// Writes a test file: permission bits alone do not show whether writing works (root, read-only
+// mounts, full disks).
 void check_writable(const std::string& directory, const char* key) {
   const std::string probe = directory + "/.triax-write-test";
   std::error_code error;
@@ -34,14 +34,14 @@ void check_writable(const std::string& directory, const char* key) {
   std::filesystem::remove(probe, error);
 }
 
-// A directory of this run, held. One that this run made goes with it where nothing was written
-// there: that of a run that was refused.
+// A locked directory of this run. A directory that this run created and wrote nothing to (a run
+// that was refused) is removed with the object.
 class RunLock::Place {
  public:
   Place(const std::string& directory, const char* key, std::chrono::milliseconds patience)
       : directory_(directory) {
     try {
-      // Who held it before may have taken the whole directory away when it went.
+      // The previous holder may have removed the whole directory when it ended.
       do make_and_lock(key, patience);
       while (!lock_->refusal().empty() && !is_there());
     } catch (...) {
@@ -114,7 +114,7 @@ RunLock::~RunLock() {
   release();
 }
 
-// The checkpoints' directory first: it may lie in the other.
+// checkpoint.directory first: it may lie in run.directory.
 void RunLock::release() {
   while (!places_.empty()) places_.pop_back();
 }

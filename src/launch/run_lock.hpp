@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The directories of a run, for this run alone.
+// Exclusive locks on the directories of a run.
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,15 +10,15 @@
 
 namespace triax {
 
-/// Makes the directory that the job names under `key`. Error where it cannot be written: better at
-/// the start than at the first file.
+/// Creates `directory`, named by the job's `key`. Error if it cannot be written: found at the start
+/// instead of at the first file.
 void check_writable(const std::string& directory, const char* key);
 
-/// Makes run.directory and the checkpoints' directory where they are not there, holds both until it
-/// goes, and removes what a killed run left half written in the latter. Rank 0 only, before
-/// anything is read there. Error where a directory cannot be written, or another run works in it.
-/// Where the file system has no locks, a warning. Directories that it made and that nothing was
-/// written to go with it. `patience`: as of DirectoryLock.
+/// Creates run.directory and, if the run owns it, checkpoint.directory; locks both as long as the
+/// object lives; removes unfinished checkpoints of a killed run. Rank 0 only, before anything is
+/// read there. Error if a directory cannot be written or another run has locked it. Warns if the
+/// file system has no locks. Directories that it created and that stay empty are removed with it.
+/// `patience`: see DirectoryLock.
 class RunLock {
  public:
   explicit RunLock(const Config& config,

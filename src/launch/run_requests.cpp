@@ -83,7 +83,7 @@ RunRequests::RunRequests() {
 
 RunRequests::~RunRequests() {
   leave_at_.reset();
-  (void)take(0.0);  // what came too late to be obeyed must not end the process now
+  (void)take(0.0);  // pending signals must not end the process once they are unblocked
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   ::close(signals_);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Requests to a running training: by signals, and by the end of its time.
+// Requests to a training run: by signals, and by the end of its time.
 #include <signal.h>
 
 #include <chrono>
@@ -10,14 +10,14 @@
 
 namespace triax {
 
-/// Request to be obeyed after a step, the weightier the larger: all ranks obey the largest.
+/// Request to a run, obeyed after a step. Larger values have priority: all ranks obey the largest.
 enum class RunRequest : std::uint8_t {
   none,
   save,          // SIGUSR2: write a checkpoint and go on
   stop_user,     // SIGUSR1: write a checkpoint and leave
-  stop_hangup,   // SIGHUP: likewise
-  stop_ended,    // SIGTERM: likewise
-  stop_time_up,  // the job's time is nearly up: likewise
+  stop_hangup,   // SIGHUP: write a checkpoint and leave
+  stop_ended,    // SIGTERM: write a checkpoint and leave
+  stop_time_up,  // the job's time is nearly up: write a checkpoint and leave
 };
 
 inline bool stops(RunRequest request) {
@@ -29,15 +29,15 @@ std::string source_of(RunRequest request);
 /// SIGUSR1, SIGTERM, and SIGHUP unless it is ignored, as under nohup.
 sigset_t signals_that_stop();
 
-/// From here on these signals wait for a RunRequests that is to come: for the start of a program
-/// that may train. The calling thread, and those that it starts.
+/// Blocks SIGUSR2 and signals_that_stop() in the calling thread and the threads it starts, until a
+/// RunRequests reads them. Called at the start of a program that may train.
 void hold_signals();
-/// They do again what they do to every program.
+/// Unblocks these signals, which then have their default effect.
 void release_signals();
 
-/// SIGUSR2 and the signals that stop wait in the kernel while this lives, until they are asked for:
-/// no handler runs in the middle of a step. Threads that are started meanwhile inherit it; older
-/// ones must have these signals blocked (MpiSession sees to that for MPI's). See signalfd(2).
+/// Blocks SIGUSR2 and signals_that_stop() while it lives and reads them from a signalfd(2): no
+/// handler runs in the middle of a step. Threads started meanwhile inherit the mask; older threads
+/// must have these signals blocked (MpiSession does so for MPI's threads).
 class RunRequests {
  public:
   using Clock = std::chrono::system_clock;
@@ -47,20 +47,20 @@ class RunRequests {
   RunRequests(const RunRequests&) = delete;
   RunRequests& operator=(const RunRequests&) = delete;
 
-  /// From now on stop_time_up is asked for in time to be gone then; nothing: never.
+  /// Sets the time by which the run must have ended; nothing: no limit.
   void leave_at(std::optional<Clock::time_point> time) { leave_at_ = time; }
 
-  /// The weightiest of what came since the last call, or stop_time_up where another step of `step`
-  /// seconds would end after `leave_at`.
+  /// Largest request since the last call, or stop_time_up if another step of `step` seconds would
+  /// end after `leave_at`.
   RunRequest take(double step);
-  /// The same, but the next call tells of it again.
+  /// As take(), but the next call returns the request again.
   RunRequest look(double step);
 
  private:
-  RunRequest signalled_ = RunRequest::none;  // by what came and was not taken
+  RunRequest signalled_ = RunRequest::none;  // largest signal that was read and not taken
   std::optional<Clock::time_point> leave_at_;
   sigset_t before_{};
-  int signals_ = -1;  // the file that holds those that came
+  int signals_ = -1;  // signalfd
 };
 
 }  // namespace triax

@@ -21,7 +21,8 @@ namespace {
 using nlohmann::json;
 
 std::string text_of(const json& facts) {
-  return facts.dump(-1, ' ', false, json::error_handler_t::replace);  // names may be any bytes
+  return facts.dump(-1, ' ', false,
+                    json::error_handler_t::replace);  // file names may hold invalid UTF-8
 }
 
 std::string size_text(const std::string& file) {
@@ -30,7 +31,8 @@ std::string size_text(const std::string& file) {
   return error ? error.message() : fmt::format("{} bytes", bytes);
 }
 
-// A data file, and the other of a Megatron pair: what a sequence is, its index says.
+// A data file, and the other file of a Megatron pair (.bin and .idx): the index defines the
+// sequences.
 std::vector<std::string> with_pair(const std::string& file) {
   std::vector<std::string> files = {file};
   for (const auto& [one, other] : {std::pair{".bin", ".idx"}, std::pair{".idx", ".bin"}}) {
@@ -58,18 +60,18 @@ json of_weights(const std::string& directory, FileText text) {
   try {
     for (const std::string& file : safetensors_files(directory)) all[file] = text(file);
   } catch (const Error& error) {
-    all[directory] = error.what();  // a plan needs none
+    all[directory] = error.what();  // a plan (--dry-run) needs no weights
   }
   return all;
 }
 
-// A text for each file that all ranks read.
+// JSON object with one text per file that all ranks read.
 json of_each_file(const Config& config, FileText text) {
   return {{"data", of_data(config.data, text)},
           {"weights", of_weights(config.model.weights, text)}};
 }
 
-// "optimizer.params.lr is 0.002 here, 0.001 on rank 0" for each value that is another.
+// One line per differing value: "optimizer.params.lr is 0.002 here, 0.001 on rank 0".
 std::vector<std::string> differences(const std::string& path, const json& here, const json& there) {
   const auto text = [](const json& value) {
     return value.is_null() ? "absent" : value.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -94,7 +96,7 @@ void check_same(const json& here, const json& first) {
   constexpr std::size_t most = 5;
   const std::size_t left = found.size() > most ? found.size() - most : 0;
   found.resize(found.size() - left);
-  // No UsageError: a file system may show a node an older state, and later the same.
+  // Not a UsageError: a file system may show a node an older state for a while.
   throw Error("not every rank has the same program, job and data",
               fmt::format("on {}: {}{}", host_name(), fmt::join(found, "; "),
                           left > 0 ? fmt::format("; and {} more", left) : ""),

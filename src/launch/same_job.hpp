@@ -9,23 +9,21 @@
 
 namespace triax {
 
-/// Version, commit, compiler and libraries, in a line.
+/// Version, commit, compiler and libraries, on one line.
 std::string this_program();
 
-/// Facts that must be the same on all ranks: the program (other code, or another MPI, may send
-/// other messages), the job's keys, the model, and the size of each file that the ranks read, of
-/// data (their index with them) and of the weights of model.from. It asks file systems, which may
-/// keep a rank waiting.
+/// JSON text of the facts that must be equal on all ranks: the program (other code or another MPI
+/// may send other messages), the job's keys, the model, and the size of each data file, index file
+/// and weight file of model.from. Queries file systems, which may block.
 std::string job_facts(const LoadedJob& job, const std::string& program = this_program());
 
-/// Every rank reads the job and its data for itself: from a copy of its node, or a file system that
-/// may show it an older state. Error on all ranks alike where the facts of one, another program or
-/// job, or files with other names or sizes, are not those of rank 0; it says which rank, and what
-/// differs. Collective.
+/// Error on all ranks if the facts of a rank (program, job, file names, file sizes) differ from
+/// rank 0's; its text names the host and the differences. Each rank reads the job and its data
+/// itself, from a copy on its node or from a file system that may show an older state. Collective.
 void check_same_job(const Ranks& ranks, const std::string& facts);
 
-/// Compares the contents of those files, as far as fingerprint() tells: one rank of each node
-/// looks. Collective.
+/// Compares fingerprint() of the same files between nodes; one rank per node reads them. Error on
+/// all ranks if they differ. Collective.
 void check_same_data(const ProcessGrid& grid, const Config& config);
 
 }  // namespace triax

@@ -21,7 +21,7 @@
 namespace triax {
 namespace {
 
-// A file of a name that no other has, while it lives.
+// A file with a unique name, removed with the object.
 class Mark {
  public:
   explicit Mark(const std::string& directory)
@@ -42,7 +42,8 @@ class Mark {
  private:
   static constexpr const char* prefix = ".triax-start-";
 
-  // Removes marks of runs that were killed as they began; this run has the lock.
+  // Removes the marks of runs that were killed at their start. No live run has one: this run holds
+  // the lock.
   static void remove_left(const std::string& directory) {
     std::error_code error;
     for (std::filesystem::directory_iterator file(directory, error), end; file != end && !error;
@@ -72,7 +73,7 @@ void require_listed(const std::string& directory, const std::string& name, const
   }
 }
 
-// The first rank of each node waits for it; what that has seen the others see soon.
+// The first rank of each node waits `patience` seconds; the other ranks then see the file soon.
 void check_shared(const ProcessGrid& grid, const std::string& directory, const char* key,
                   double patience) {
   std::optional<Mark> mark;
@@ -114,7 +115,7 @@ bool sees_file_of_rank0(const ProcessGrid& grid, const std::string& directory, d
   } catch (const UsageError&) {
     seen = false;
   }
-  agree(grid, {});  // the file stays until all have looked
+  agree(grid, {});  // a barrier: rank 0 keeps the file until all ranks have looked
   return seen;
 }
 

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Whether all ranks see the directories that a run writes to.
+// Checks that all ranks see the same directories.
 #include "src/comm/grid/process_grid.hpp"
 #include "src/config/config.hpp"
 
 namespace triax {
 
-/// How long a node may take to see what rank 0 has written: NFS may show it for a minute what was
-/// there before. Never so long that the watchdog takes the wait for a stall.
+/// Seconds to wait until a node sees a file that rank 0 has written: NFS may show an older
+/// directory for a minute. At most half of run.collective_timeout, so that the watchdog reports no
+/// stall.
 double usual_directory_patience(const RunConfig& run);
 
-/// UsageError on all ranks alike where run.directory or the directory of checkpoints that rank 0
-/// sees is not the one that another rank sees, `patience` seconds after rank 0 put a file there.
-/// Rank 0 holds them (RunLock). Collective.
+/// UsageError on all ranks if a rank does not find, within `patience` seconds, a file that rank 0
+/// wrote to run.directory or to the checkpoint.directory that the run owns. Rank 0 holds their
+/// locks (RunLock). Collective.
 void check_directories_shared(const ProcessGrid& grid, const Config& config, double patience);
 
-/// Collective. Whether this rank finds a file that rank 0 writes into `directory` now, within
-/// `patience` seconds. Error, on all ranks, where rank 0 cannot write it.
+/// Whether this rank finds a file that rank 0 writes to `directory` now, within `patience` seconds.
+/// Error on all ranks if rank 0 cannot write it. Collective.
 bool sees_file_of_rank0(const ProcessGrid& grid, const std::string& directory, double patience);
 
 }  // namespace triax

@@ -46,18 +46,19 @@ void StartSignals::watch(int status) const {
   std::array<pollfd, 2> files = {{{signals_, POLLIN, 0}, {over_, POLLIN, 0}}};
   while (::poll(files.data(), files.size(), -1) < 0)
     if (errno != EINTR) return;
-  if (files[1].revents != 0) return;  // what came now is for the run
+  if (files[1].revents != 0) return;  // the start is over: signals now belong to the run
   signalfd_siginfo came{};
   const bool told = ::read(signals_, &came, sizeof came) == static_cast<ssize_t>(sizeof came);
   const std::uint32_t signal = told ? came.ssi_signo : std::uint32_t{SIGUSR1};
-  // A signal to all ranks is the first's to tell of.
+  // Rank 0 reports a signal that was sent to all ranks.
   if (rank_ != 0) std::this_thread::sleep_for(std::chrono::seconds(1));
   say("triax: stopped by {} before the first step: there is nothing to save. The same "
       "command begins as this one did\n",
       signal == SIGTERM  ? "SIGTERM"
       : signal == SIGHUP ? "SIGHUP"
                          : "SIGUSR1");
-  // A launcher does not end the others of a job for a process that has not come to MPI.
+  // Waits up to 5 s for MPI: a launcher does not end a job's other processes when one ends before
+  // MPI has started.
   const bool alone = launched_process().count == 1;
   for (int look = 0; !alone && size_ == 0 && look < 100; ++look)
     std::this_thread::sleep_for(std::chrono::milliseconds(50));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Signals that ask a run to stop before it has made a step.
+// Signals that stop a run before its first step.
 #include <signal.h>
 
 #include <atomic>
@@ -8,17 +8,17 @@
 
 namespace triax {
 
-/// While it lives, SIGUSR1, SIGTERM and SIGHUP to any rank end the job at once, with `status`:
-/// there is nothing to save yet, and this process may be waiting for what never comes, a file
-/// system or another rank. They must be held (hold_signals); those that came before it count too.
-/// Made before MPI, which may wait for another process: where it does not start within seconds,
-/// only this process is ended, and the launcher ends the others.
+/// While it lives, SIGUSR1, SIGTERM and SIGHUP to any rank end the job at once with `status`: there
+/// is nothing to save yet, and the process may be blocked on a file system or another rank.
+/// Requires hold_signals(); signals that arrived since then count too. Created before MPI starts,
+/// which may block. If MPI does not start within 5 s of the signal, only this process ends and the
+/// launcher ends the others.
 class StartSignals {
  public:
   explicit StartSignals(int status);
-  /// Tells the rank of this process, as MPI knows it.
+  /// Sets the MPI rank of this process and the number of ranks.
   void mpi_started(int rank, int size);
-  /// Signals wait again, for RunRequests.
+  /// Signals stay pending from here on, for RunRequests.
   ~StartSignals();
   StartSignals(const StartSignals&) = delete;
   StartSignals& operator=(const StartSignals&) = delete;
@@ -26,10 +26,10 @@ class StartSignals {
  private:
   void watch(int status) const;
 
-  std::atomic<int> rank_;      // as the launcher says, then as MPI does
+  std::atomic<int> rank_;      // from the launcher, then from MPI
   std::atomic<int> size_ = 0;  // 0 until MPI has started
-  int signals_ = -1;           // the file that holds those that came
-  int over_ = -1;              // readable when the start is over
+  int signals_ = -1;           // signalfd
+  int over_ = -1;              // eventfd, readable when the start is over
   std::thread thread_;
 };
 

@@ -17,7 +17,8 @@ namespace {
 
 constexpr int most_threads = static_cast<int>(max_hardware_threads);
 
-// The number at the front of an entry of OpenMP's list, which may have blanks around it; 0: none.
+// Value of one entry of OpenMP's list, which may have blanks around it; 0: not a number from 1 to
+// most_threads.
 int number_of(std::string_view entry) {
   const auto begin = std::min(entry.find_first_not_of(' '), entry.size());
   entry = entry.substr(begin, entry.find_last_not_of(' ') - begin + 1);
@@ -27,7 +28,7 @@ int number_of(std::string_view entry) {
   return whole && number > 0 && number <= most_threads ? number : 0;
 }
 
-// Whether the user's environment says where threads run.
+// Whether the user's environment places the threads.
 bool places_asked() {
   constexpr std::array names = {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"};
   return std::any_of(names.begin(), names.end(),

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How many threads a rank computes with, and on which cores.
+// Number of compute threads of a rank, and their cores.
 #include <string>
 
 #include "src/comm/grid/process_grid.hpp"
 
 namespace triax {
 
-/// Value of OMP_NUM_THREADS: a number, or OpenMP's list of them, of which the first counts; 0
-/// where it says nothing. UsageError where it is neither: OpenMP would go on with another number.
+/// Value of OMP_NUM_THREADS, or the first entry if it is a list; 0 if it is not set. UsageError if
+/// it is neither: OpenMP would silently use another number.
 int threads_asked();
 
 /// Threads of a rank of this grid.
 int threads_of_rank(const ProcessGrid& grid);
 
-/// As a rank of a run on machines like this one would have; nodes of `ranks` ranks.
+/// Threads of a rank in a run on machines like this one with `ranks` ranks per node.
 int threads_of_planned_rank(int ranks);
 
 /// Where a rank's threads run.
 struct CoreBinding {
   bool pinned = false;
-  std::string text;  // what was chosen, in words
+  std::string text;  // description for the log
 };
 
 /// Pins this rank to its share of the node's cores, unless the user said otherwise. `threads`: what
