@@ -12,8 +12,8 @@
 namespace triax {
 namespace {
 
-// Calls visit(tensor, HeldSlice) for all that this rank saves. What is on a disk comes from there,
-// and is in memory until visit returns: that may fail on this rank alone.
+// Calls visit(tensor name, HeldPart) for every piece that this rank saves. State on a disk is read
+// for the call and is in memory only until visit returns; reading may fail on this rank alone.
 template <class Visit>
 void each_saved(const Stream& stream, ParameterStore& store, Optimizer* optimizer, Visit&& visit) {
   for (int b = 0; b < static_cast<int>(store.blocks().size()); ++b) {
@@ -36,7 +36,7 @@ void each_saved(const Stream& stream, ParameterStore& store, Optimizer* optimize
   }
 }
 
-// Files are written in the type of the memory.
+// Writes every piece in its type in memory, without conversion.
 void write_state(const Stream& stream, ParameterStore& store, Optimizer* optimizer,
                  CheckpointWriter& writer) {
   const WaitForDevice wait = store.wait();
@@ -54,7 +54,8 @@ void write_state(const Stream& stream, ParameterStore& store, Optimizer* optimiz
   });
 }
 
-// The most that pieces of a parameter, one part of each, take of a snapshot beside their elements.
+// Upper bound of the snapshot's bytes beside the elements (alignment) for the pieces of one
+// parameter, each saved as one part.
 std::int64_t beside_bytes(const ParameterSpec& spec) {
   std::int64_t bytes = 0;
   for (const Piece& piece : spec.pieces) {
@@ -81,19 +82,21 @@ std::int64_t staging_bytes(const std::vector<ParameterBlock>& blocks, DType type
 }
 
 std::int64_t snapshot_bytes(const std::vector<ParameterBlock>& blocks, DType type) {
-  const std::int64_t floats = type == DType::f32 ? 2 : 3;  // moments, and the master weights
+  const std::int64_t floats =
+      type == DType::f32 ? 2 : 3;  // both moments, and master weights of 16-bit parameters
   const std::int64_t state = static_cast<std::int64_t>(size_of(type)) + floats * 4;
   std::int64_t bytes = 0;
   for (const ParameterBlock& block : blocks) {
     if (block.duplicate) continue;
-    bytes += block.own.count() * state;  // padding too: as much on every data rank
+    bytes += block.own.count() * state;  // with padding: the same number on every data rank
     std::int64_t most = 0;               // of a parameter
     for (const PlacedParameter& param : block.params) {
       const std::int64_t beside = beside_bytes(param.spec);
       bytes += (1 + floats) * beside;
       most = std::max(most, beside);
     }
-    // State in a store comes part by part: where one ends it cuts a parameter, and all its pieces.
+    // State in an offload store comes one sub-group at a time; a sub-group's end may cut a
+    // parameter and all its pieces.
     if (!block.parts.empty()) bytes += floats * (std::ssize(block.parts) - 1) * most;
   }
   return bytes;
@@ -141,7 +144,7 @@ std::string save_checkpoint(const Stream& stream, const std::string& path,
   try {
     write_state(stream, store, optimizer, writer);
   } catch (const std::exception& error) {
-    writer.fail(failure_text(error));  // the other ranks are on their way to publish()
+    writer.fail(failure_text(error));  // the other ranks go on to publish() and learn of it there
   }
   return writer.publish();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Saves and restores the state of a run: every rank its own pieces of one file in global shapes, so
-// that any grid resumes any other's file.
+// Saves and restores the state of a run. Every rank writes its own pieces of one file with tensors
+// in global shapes, so that any grid can resume the file of any other.
 #include <cstddef>
 #include <span>
 #include <string>
@@ -16,55 +16,56 @@
 
 namespace triax {
 
-// Where a file has weights, and their float32 copies where those are 16-bit.
+// HDF5 groups of the weights, and of the float32 master copies of 16-bit weights.
 inline constexpr const char* weight_group = "/model/";
 inline constexpr const char* master_group = "/master/";
 
 /// Writes `path`: /model, /optimizer/exp_avg and /optimizer/exp_avg_sq, and /master where the
-/// weights are 16-bit. `optimizer` null: /model alone. Collective over the grid. Returns what
-/// CheckpointWriter::publish does.
+/// weights are 16-bit. `optimizer` null: /model alone. Collective over the grid. Returns the text
+/// of CheckpointWriter::publish.
 std::string save_checkpoint(const Stream& stream, const std::string& path,
                             const CheckpointHeader& header, const ModelConfig& model,
                             ParameterStore& store, Optimizer* optimizer, const ProcessGrid& grid,
                             const CheckpointOptions& options = {});
 
-/// The tensors of a file that save_checkpoint writes.
+/// Names, types and global shapes of the tensors that save_checkpoint writes.
 std::vector<CheckpointTensor> checkpoint_tensors(const ModelConfig& model,
                                                  const ParameterStore& store,
                                                  const Optimizer* optimizer);
 
-/// Adds all that save_checkpoint writes of this rank. What is in memory may not change until
-/// snapshot.copy() has returned; with state in a store all is copied here. Error where that cannot
-/// be read.
+/// Adds to `snapshot` every piece that save_checkpoint would write on this rank. The state must not
+/// change until snapshot.copy() has returned; if state is offloaded, everything is copied here.
+/// Error if offloaded state cannot be read.
 void take_snapshot(const Stream& stream, ParameterStore& store, Optimizer& optimizer,
                    CheckpointSnapshot& snapshot);
-/// The bytes that a CheckpointSnapshot needs at most for blocks of a model of `type` with their
-/// optimizer.
+/// Upper bound of the bytes of a CheckpointSnapshot for buckets of parameters of `type` and their
+/// optimizer state.
 std::int64_t snapshot_bytes(const std::vector<ParameterBlock>& blocks, DType type);
 
-/// The files and hints that a job asks for.
+/// Number of files and MPI-IO hints from the keys of a job.
 CheckpointOptions checkpoint_options(const CheckpointConfig& config);
 
-/// The most that saving and restoring take of memory beside what they move, for blocks of a model
-/// of `type` in `space`: pieces go through a buffer on the host where memory has them elsewhere, or
-/// in another type or order.
+/// Upper bound of the host memory (bytes) of the bounce buffers that saving and restoring use for
+/// buckets of parameters of `type` in `space`. Pieces go through a bounce buffer if they lie on a
+/// device, have another type than the file, or do not lie contiguously.
 std::int64_t staging_bytes(const std::vector<ParameterBlock>& blocks, DType type,
                            MemorySpace space = MemorySpace::host);
 
-/// Whether a file has the moments of an optimizer; one that was imported has not.
+/// Whether a file has optimizer moments. An imported checkpoint has none.
 bool has_optimizer(const CheckpointReader& reader, const ModelConfig& model);
 
-/// Error on all ranks alike where the file's model is another. Collective.
+/// UsageError on all ranks if the file holds another model; Error if the file lacks tensors of the
+/// model that it names. Collective.
 void check_same_model(const CheckpointReader& reader, const ModelConfig& model, const Ranks& ranks);
 
-/// A line for each key of the model that may change when a run is resumed, and has: its dropout and
-/// rotary positions.
+/// One line per changed key of the model that a resumed run is allowed to change: dropout, special
+/// token ids, rotary positions.
 std::vector<std::string> model_changes(const CheckpointHeader& header, const ModelConfig& model);
 
-/// Fills weights, and moments where `optimizer` is given: with zeros where the file has none; its
-/// model is the store's (check_same_model). Collective: every rank calls it with its own store, and
-/// they share what is read. Error on all ranks alike where that is damaged: the state is then
-/// neither the file's nor what it was. `memory`: LoaderOptions::memory.
+/// Restores the weights and, if `optimizer` is given, the master weights and moments (zeros if the
+/// file has none). The file's model must be the store's (check_same_model). Collective: every rank
+/// passes its own store, and the ranks share what they read. Error on all ranks if the data are
+/// damaged; the state is then undefined. `memory`: LoaderOptions::memory.
 void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
                         const ModelConfig& model, ParameterStore& store, Optimizer* optimizer,
                         const Ranks& ranks, std::span<std::byte> memory = {});

@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// From a checkpoint to the state of a run.
+// Restores the state of a run from a checkpoint.
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
@@ -18,20 +17,21 @@
 namespace triax {
 namespace {
 
-// Rotary positions: a model is trained on for longer texts with other turns, and goes on behind its
-// last position. (Learned positions are a tensor, n_positions.)
+// Keys of rotary positions. They may change to extend the context of a trained model. (Learned
+// positions are a tensor of n_positions rows and may not.)
 bool turns_positions(const std::string& key) {
   return key == "max_position_embeddings" || key == "rope_theta" || key == "rope_scaling";
 }
 
-// Keys of config.json that may change when a run is resumed: they shape no tensor and, but for
-// rotary positions, no trained function.
+// Keys of config.json that may change when a run is resumed: they change no tensor's shape and,
+// except for rotary positions, not the trained function.
 bool may_change(const std::string& key) {
   return key.ends_with("pdrop") || key.ends_with("dropout") || key == "initializer_range" ||
          key.ends_with("_token_id") || turns_positions(key);
 }
 
-// Calls visit(key, value there, value here) for each key of config.json that is another.
+// Calls visit(key, value in the checkpoint, value in the job) for each key of config.json that
+// differs.
 template <class Visit>
 void each_difference(const CheckpointHeader& header, const ModelConfig& model, Visit&& visit) {
   if (header.model.empty()) return;
@@ -55,10 +55,10 @@ Texts other_keys(const CheckpointHeader& header, const ModelConfig& model) {
                     Texts& to = key == "model_type" ? family : texts;
                     to.push_back(fmt::format("{} {} there, {} in the job", key, there, here));
                   });
-  return family.empty() ? texts : family;  // of another family all keys are others
+  return family.empty() ? texts : family;  // between families every key differs
 }
 
-// The tensors of one group that the file has not, or not in that shape.
+// Adds one text per tensor of `group` that the file lacks or has in another shape.
 void add_other_tensors(Texts& texts, const CheckpointReader& reader, const ModelConfig& model,
                        const char* group) {
   for (const GlobalTensor& tensor : global_tensors(model)) {
@@ -79,7 +79,7 @@ bool has_group(const CheckpointReader& reader, const ModelConfig& model, const c
 struct Restoring {
   ParameterStore& store;
   Optimizer* optimizer;
-  const char* weights;  // the groups of a file that weights and master weights come from
+  const char* weights;  // HDF5 groups that weights and master weights are read from
   const char* master;
   bool moments;  // the file has them
 
@@ -87,7 +87,8 @@ struct Restoring {
   int blocks() const { return static_cast<int>(store.blocks().size()); }
 };
 
-// Tells the loader all that restore_state reads, in its order. What is on a disk is not touched.
+// Announces to the loader everything that restore_state will read, in the same order. Does not
+// access offloaded state.
 void want_state(const Restoring& what, CheckpointLoader& loader) {
   for (int b = 0; b < what.blocks(); ++b) {
     const ParameterBlock& block = what.block(b);
@@ -113,7 +114,7 @@ void want_state(const Restoring& what, CheckpointLoader& loader) {
 void restore_state(const Stream& stream, const Restoring& what, CheckpointLoader& loader) {
   Staging staging(what.store.wait());
   for (int b = 0; b < what.blocks(); ++b) {
-    // Files are read as float32: what must be rounded is rounded here.
+    // The loader delivers float32; 16-bit weights are rounded here.
     const auto restore = [&](const char* group, const BlockView& view) {
       each_part(
           what.block(b), view.range, view, [](const Piece&) { return true; },
@@ -194,8 +195,9 @@ void check_same_model(const CheckpointReader& reader, const ModelConfig& model,
 void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
                         const ModelConfig& model, ParameterStore& store, Optimizer* optimizer,
                         const Ranks& ranks, std::span<std::byte> memory) {
-  // A run goes on from what was stepped, whatever the types of both runs; weights that were rounded
-  // at random are as they were saved.
+  // Weights are restored from the master weights if the file has them, whatever the types of both
+  // runs. The saved weights are restored instead without an optimizer, and with stochastic rounding
+  // if the type is unchanged.
   const char* const source = has_group(reader, model, master_group) ? master_group : weight_group;
   const std::string weight = weight_group + global_tensors(model).front().name;
   const bool as_saved = optimizer == nullptr || (optimizer->rounds_stochastically() &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Pieces of tensors as a rank's blocks hold them, on their way to a checkpoint and from it.
-// Internal to checkpoint.cpp and checkpoint_restore.cpp.
+// Pieces of tensors in a rank's buckets, as they are saved and restored. Internal to checkpoint.cpp
+// and checkpoint_restore.cpp.
 #include <algorithm>
 #include <cstddef>
 #include <optional>
@@ -15,11 +15,11 @@
 
 namespace triax {
 
-// Where a file has the optimizer's moments.
+// HDF5 groups of the optimizer's moments.
 inline constexpr const char* first_moment_group = "/optimizer/exp_avg/";
 inline constexpr const char* second_moment_group = "/optimizer/exp_avg_sq/";
 
-// The boxes of a global tensor that a run of a piece's elements covers.
+// Boxes of the global tensor that a range of a piece's elements covers.
 inline std::vector<hdf5::Box> boxes_of(const PieceRange& range) {
   std::array<std::int64_t, Shape::max_rank> offset{};
   for (int d = 0; d < range.piece->begin.rank(); ++d)
@@ -27,7 +27,8 @@ inline std::vector<hdf5::Box> boxes_of(const PieceRange& range) {
   return hdf5::shifted(hdf5::flat_range_boxes(range.piece->extent, range.begin, range.end), offset);
 }
 
-// Where the elements of a range lie in the local tensor, if side by side.
+// Flat range of the local tensor that holds the elements of `range`; nothing if they are not
+// contiguous there.
 inline std::optional<FlatRange> side_by_side(const PieceRange& range, const Shape& local) {
   std::optional<FlatRange> all;
   bool gaps = false;
@@ -46,17 +47,19 @@ struct HeldSlice {
 
   const std::string& name() const { return range.piece->name; }
   std::int64_t elements() const { return range.end - range.begin; }
-  // The memory, where it is one run.
+  // Memory of the elements, if they are contiguous.
   std::optional<Tensor> one_run() const {
     const auto run = side_by_side(range, param->spec.shape);
     if (!run) return std::nullopt;
     return view.at({param->offset + run->begin, param->offset + run->end});
   }
-  // The same, where files can be written from it and read into it.
+  // Memory of the elements, if they are contiguous and on the host: files are read into it and
+  // written from it directly.
   std::optional<Tensor> host_run() const {
     return view.data.space() == MemorySpace::host ? one_run() : std::nullopt;
   }
-  // visit(memory, flat) for each run of it, and the same elements of `flat`, (elements).
+  // Calls visit(memory, part of `flat`) for each contiguous range of the elements. `flat`:
+  // (elements).
   template <class Visit>
   void each_run(const Tensor& flat, Visit&& visit) const {
     std::int64_t done = 0;
@@ -71,8 +74,8 @@ struct HeldSlice {
   }
 };
 
-// Calls visit(HeldSlice) for every piece for which keep(piece) holds, as far as it lies within
-// `range` of the block, which must lie within the view.
+// Calls visit(HeldPart) for every piece for which keep(piece) holds, clipped to `range` of the
+// bucket. `range` must lie within the view.
 template <class Keep, class Visit>
 void each_part(const ParameterBlock& block, const FlatRange& range, const BlockView& view,
                Keep&& keep, Visit&& visit) {
@@ -86,8 +89,8 @@ void each_part(const ParameterBlock& block, const FlatRange& range, const BlockV
   }
 }
 
-// Cuts `whole` into parts that go through `staging` at once, and calls move(part, memory, (elements
-// of the part)).
+// Cuts `whole` into parts that fit the bounce buffer `staging` and calls move(part, memory) for
+// each. `memory`: (elements of the part), of `type`.
 template <class Move>
 void each_staged(Staging& staging, const HeldSlice& whole, DType type, Move&& move) {
   HeldSlice part = whole;

@@ -14,8 +14,8 @@ namespace triax {
 namespace {
 using nlohmann::json;
 
-// Keys followed from step to step: another value makes another training. Grid, micro-batch and
-// directories do not; run.steps is meant to grow.
+// Sections whose values change the result of a training run. Grid, micro-batch and directories do
+// not; run.steps is meant to grow.
 constexpr const char* sections[] = {
     "bf16", "bfloat16",          "data",      "data_types", "fp16",
     "fp8",  "gradient_clipping", "optimizer", "scheduler",  "train_batch_size"};
@@ -48,7 +48,7 @@ std::string shown(const std::map<std::string, json>& values, const std::string& 
                                : found->second.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-// The end of a name behind its last "..", which may lead anywhere; without ".".
+// Components of a path after its last "..", without ".".
 std::string behind_dots(const std::string& path) {
   std::filesystem::path rest;
   for (const auto& part : std::filesystem::path(path))
@@ -59,8 +59,8 @@ std::string behind_dots(const std::string& path) {
   return rest.string();
 }
 
-// Whether two names may be of one file, seen from other directories: "text.txt", "../text.txt" and
-// "/home/me/text.txt".
+// Whether two paths may name one file, seen from different directories: "text.txt", "../text.txt"
+// and "/home/me/text.txt".
 bool same_file(const std::string& a, const std::string& b) {
   if (std::filesystem::path(a).is_absolute() && std::filesystem::path(b).is_absolute())
     return absolute_path(a) == absolute_path(b);

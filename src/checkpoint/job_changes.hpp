@@ -6,11 +6,11 @@
 
 namespace triax {
 
-/// A line for each key of data, optimizer and scheduler, and each other key that shapes the
-/// training but neither the model nor the grid, in which two resolved jobs (JSON texts, as
-/// CheckpointHeader::job and LoadedJob::resolved) differ: "resumed with another data.seed: 1 there,
-/// 2 here". In the order of the keys. Nothing for a text that is no JSON object: a checkpoint need
-/// not hold a job.
+/// One line per differing key of two resolved jobs (JSON texts, as CheckpointHeader::job and
+/// LoadedJob::resolved), in the order of the keys: "resumed with another data.seed: 1 there, 2
+/// here". Compares the keys that change the result of a training run (data, optimizer, scheduler,
+/// precision, seed), not the model or the grid. Empty if either text is not a JSON object or
+/// `there` has no keys: an imported checkpoint holds no job.
 std::vector<std::string> job_changes(const std::string& there, const std::string& here);
 
 /// Whether two resolved jobs train on the same files.

@@ -18,7 +18,7 @@ using nlohmann::json;
 const char* const tokens_key = "triax.data_tokens";
 const char* const losses_key = "triax.losses";
 
-// The place of a dotted key; null where there is none.
+// Value of a dotted key; null if there is none.
 json saved_value(const std::string& job, std::string key) {
   const json root = json::parse(job, nullptr, false);
   std::ranges::replace(key, '.', '/');
@@ -63,7 +63,7 @@ std::optional<std::int64_t> saved_integer(const std::string& job, const std::str
   return value.get<std::int64_t>();
 }
 
-// Beside what job.json says of the run that wrote it; a run does not read it.
+// Adds to the section "triax" that job.json has too; loading a job ignores these keys.
 std::string job_for_checkpoint(const std::string& resolved, std::int64_t tokens,
                                const std::string& losses) {
   auto job = nlohmann::ordered_json::parse(resolved);
@@ -82,7 +82,7 @@ std::int64_t resume_sample(const CheckpointHeader& header, const DataConfig& dat
   const std::int64_t here = data.sequence_length;
   const std::int64_t there = saved_integer(header.job, "data.seq_length").value_or(here);
   if (there == here || there < 1) return header.samples;
-  // Labels are one token further: an epoch of N tokens has (N - 1) / T samples.
+  // Labels are shifted by one token: an epoch of N tokens has (N - 1) / T samples.
   const std::int64_t epoch = std::max<std::int64_t>(1, (reader.tokens() - 1) / there);
   const std::int64_t tokens = header.samples % epoch * there;
   return header.samples / epoch * reader.samples() +
@@ -94,7 +94,8 @@ std::vector<std::string> resume_changes(const CheckpointHeader& header, const Lo
   std::vector<std::string> lines = job_changes(header.job, job.resolved);
   for (std::string& line : model_changes(header, job.config.model))
     lines.push_back(std::move(line));
-  if (header.step >= job.config.run.steps) return lines;  // what no step follows does not matter
+  if (header.step >= job.config.run.steps)
+    return lines;  // no step is left: changed data do not matter
   for (std::string line :
        {changed_data(header, reader), moved_position(header, job.config.data, reader),
         moved_rate(header, job.config, update)})

@@ -61,7 +61,7 @@ void RunCheckpoints::say(const std::function<void()>& message) const {
 void RunCheckpoints::save(const Stream& stream, const RunPosition& at,
                           const std::string& loss_scale) {
   const FileScope working(grid_.watch());
-  tries_left_ = 0;  // the newer file is worth more than a second try of the older
+  tries_left_ = 0;  // the older file is not retried: the newer one is worth more
   finish();
   prepare_publishing();
   begun_ = std::chrono::steady_clock::now();
@@ -83,7 +83,7 @@ void RunCheckpoints::prepare_publishing() const {
   if (grid_.rank() == 0) before_publishing_();
 }
 
-// `unsafe`: what CheckpointWriter::publish says. The older files stay then.
+// `unsafe`: text of CheckpointWriter::publish. Unless it is empty, older files stay.
 void RunCheckpoints::published(std::int64_t step, const std::string& unsafe) {
   newest_ = step;
   unproven_ = -1;
@@ -96,19 +96,20 @@ void RunCheckpoints::published(std::int64_t step, const std::string& unsafe) {
   });
 }
 
-// Rank 0's.
+// Removes older checkpoints. Rank 0 only.
 void RunCheckpoints::prune() {
   const CheckpointConfig& config = config_.checkpoint;
   spared_.clear();
   try {
     spared_ = prune_checkpoints(config.directory, config.keep, within_);
-  } catch (const std::exception& error) {  // the run is worth more than room on the disk
+  } catch (const std::exception& error) {  // not worth ending the run for
     say([&] { spdlog::warn("{}", error.what()); });
   }
   tell_spared();
 }
 
-// Once for each file, and not while the loss behind the newest file is simply not known yet.
+// Logs once per file, and only if the last loss was beyond reason: not while the loss after the
+// newest file is unknown.
 void RunCheckpoints::tell_spared() {
   if (spared_.empty() || !beyond_ || spared_ == spared_told_) return;
   spared_told_ = spared_;
@@ -141,9 +142,9 @@ void RunCheckpoints::resumed(const std::string& file, std::int64_t step) {
   std::error_code absent;
   const bool here = std::filesystem::equivalent(file, path(step), absent);
   if (!here || !writes_checkpoints(config_.checkpoint)) return;
-  // The run before may have left one more than `keep`, whose successor was not proven yet. More
-  // stay for another reason (unsafe files, a larger `keep`), and are not removed before a file is
-  // written.
+  // An earlier run may have left one file more than `keep`, because the newest was not proven by a
+  // loss yet. If there are more, they stay for another reason (unsafe files, a larger `keep`) until
+  // the next file is written.
   const CheckpointConfig& config = config_.checkpoint;
   const auto files = std::ssize(list_checkpoints(config.directory));
   if (files <= config.keep + 1) unproven_ = step;
@@ -166,7 +167,7 @@ void RunCheckpoints::start(const Stream& stream, const RunPosition& at,
   finish();
   begun_ = std::chrono::steady_clock::now();
   agreed(grid_, [&] {
-    grid_.drain(stream);  // what is copied is complete, and stays so until the next update
+    grid_.drain(stream);  // completes the state to be copied; it stays valid until the next update
     take_snapshot(stream, store_, optimizer_, *snapshot_);
   });
   header_ = header(at, loss_scale);
@@ -182,7 +183,7 @@ CheckpointOptions RunCheckpoints::options() {
 
 void RunCheckpoints::write_snapshot() {
   CheckpointOptions options = this->options();
-  options.collective = false;  // no rank has time for the others'
+  options.collective = false;  // ranks are training and cannot meet for collective writes
   try {
     writer_.emplace(path(header_.step), grid_, options);
     std::vector<CheckpointTensor> tensors;
@@ -194,8 +195,8 @@ void RunCheckpoints::write_snapshot() {
   }
   try {
     background_.emplace(*writer_, *snapshot_, copies_);
-  } catch (const std::system_error& error) {  // no thread, on this rank maybe alone
-    snapshot_->copy(copies_);                 // for the second try, when the state is another
+  } catch (const std::system_error& error) {  // thread creation failed, perhaps on this rank only
+    snapshot_->copy(copies_);                 // for the retry: the state will have changed by then
     writer_->fail(fmt::format("no thread to write it with: {}", error.what()));
   }
 }
@@ -213,7 +214,7 @@ void RunCheckpoints::proceed(bool any_rank) {
   }
 }
 
-// Where it fails for the first time, it is begun again.
+// On the first failure the file is written again from the snapshot.
 void RunCheckpoints::publish() {
   background_.reset();
   prepare_publishing();
