@@ -126,7 +126,7 @@ void add_list(CLI::App* parent, const MpiSession& session, int& status) {
   const Shared arguments =
       add_arguments(command, "DIR", "The directory, or that of a run, with checkpoints in it");
   command->callback([arguments, &session, &status] {
-    // One that MPI did not bring to the others is rank 0 too.
+    // Without a working MPI every process is rank 0: the launcher's number decides as well.
     if (session.rank() != 0 || launched_process().number != 0) return;
     const CheckpointListing listing = list_directory(arguments->path, arguments->json);
     print(session, listing.text);
@@ -184,7 +184,8 @@ void add_checkpoint(CLI::App& app, CommandContext& context) {
   CLI::App* command = app.add_subcommand(
       "checkpoint", "Look into checkpoint files, and turn them into other formats.");
   command->parse_complete_callback([command] {
-    if (!command->got_subcommand("list")) check_launch(MPI_COMM_WORLD);  // which rank 0 does alone
+    if (!command->got_subcommand("list"))
+      check_launch(MPI_COMM_WORLD);  // list runs on rank 0 alone
   });
   command->require_subcommand(1);
   add_list(command, session, status);

@@ -38,7 +38,7 @@ constexpr std::array<Command, 5> command_table = {{
     {"doctor", Launch::ranks, add_doctor},
 }};
 
-// Commands that users of interface pages will try: refused by name until they are built.
+// Planned commands, refused by name until they are built.
 void add_commands_to_come(CLI::App& app) {
   for (const std::string name : {"plan", "evaluate", "data", "report"}) {
     CLI::App* command = app.add_subcommand(name)->group("")->allow_extras();
@@ -63,7 +63,7 @@ std::vector<std::string> options_of(const CLI::App& command) {
   return names;
 }
 
-// Error of a wrong command line, with the name that was probably meant.
+// Error of a wrong command line, with the nearest known name.
 UsageError command_line_error(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* command = &app;
   std::string name = app.get_name();
@@ -88,7 +88,7 @@ UsageError command_line_error(const CLI::App& app, const CLI::ParseError& error)
   return UsageError(fmt::format("one argument too many for {}: {}", name, left.front()), {}, help);
 }
 
-// Does what the command line says; help and version are among it.
+// Parses and runs the command line, --help and --version included.
 void parse(CLI::App& app, int argc, char** argv) {
   try {
     app.parse(argc, argv);
@@ -96,7 +96,8 @@ void parse(CLI::App& app, int argc, char** argv) {
     if (error.get_exit_code() != 0) throw command_line_error(app, error);
     std::ostringstream text;
     app.exit(error, text, text);
-    if (launched_process().number == 0) print_out(text.str());  // the same in all of a job
+    if (launched_process().number == 0)
+      print_out(text.str());  // once per job: every process has the same text
   }
 }
 
@@ -126,7 +127,7 @@ int run_command_line(int argc, char** argv, CommandContext& context) {
       "step: run it again.");
   for (const Command& command : command_table) command.add(app, context);
   add_commands_to_come(app);
-  // A signal that comes with the end of other ranks is not to change the status.
+  // StartSignals ends first: a signal caused by the end of other ranks must not change the status.
   const auto ended_by = [&](const std::string& text, int failure) {
     context.start.reset();
     return fail(context.session, text, failure);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The command line of triax: the table of commands, and what a wrong word is answered with.
+// Command line of triax: the table of commands, and the errors of a wrong word.
 #include "src/commands/context.hpp"
 
 namespace triax {
 
-/// How the command that `argv` names meets MPI. Help and versions need none.
+/// MPI use of the command that `argv` names; Launch::alone for help and version.
 Launch launch_of(int argc, char** argv);
 
-/// Does what the command line says, help and version included. Returns the exit status; an error is
-/// reported (see fail()).
+/// Runs the command line, --help and --version included. Returns the exit status; reports errors by
+/// fail().
 int run_command_line(int argc, char** argv, CommandContext& context);
 
 }  // namespace triax

@@ -14,17 +14,17 @@ class App;
 
 namespace triax {
 
-/// How a command meets MPI.
+/// MPI use of a command.
 enum class Launch : std::uint8_t {
   alone,  // without MPI: works in the shell of a batch job, where MPI may not start
-  ranks,  // on all ranks that a launcher started, or as one process
-  run,    // the same, and signals are held from the start: they are requests to the run
+  ranks,  // with MPI: on all ranks that a launcher started, or as one process
+  run,    // with MPI, and signals blocked from the start: they are requests to the run
 };
 
-/// Context of a command: what main() gives to it, and its exit status.
+/// Arguments of a command from main(), and its exit status.
 struct CommandContext {
   MpiSession& session;
-  std::optional<StartSignals>& start;             // ends when a run takes signals itself
+  std::optional<StartSignals>& start;             // reset when the run reads signals itself
   std::chrono::system_clock::time_point started;  // of the program: run.time_limit counts from it
   int status = 0;                                 // exit status
 };

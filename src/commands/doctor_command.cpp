@@ -33,7 +33,7 @@ std::string job_end_text() {
                      minutes % 60);
 }
 
-// Without a launch that MPI knows of there is nothing to compare: each process would report itself.
+// check_launch() refuses processes that MPI did not connect: each would report only itself.
 int examine(const Arguments& arguments, const MpiSession& session) {
   check_launch(MPI_COMM_WORLD);
   GridShape shape;

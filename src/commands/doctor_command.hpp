@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// triax doctor: what is right and wrong with the machine, the ranks and the directories of a run.
+// triax doctor: problems of the machine, the ranks and the directories of a run.
 #include "src/commands/context.hpp"
 
 namespace triax {

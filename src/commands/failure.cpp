@@ -18,21 +18,21 @@ void say_failure(const std::string& text) {
 
 int fail(MpiSession& session, const std::string& text, int status) {
   if (session.rank() == 0) say_failure(text);
-  // All ranks read what the user wrote, and come to the same; of thousands some come late.
+  // All ranks meet a usage error, but of thousands some arrive late.
   const double patience = status == usage_failure ? 15.0 : 2.0;
   if (session.all_arrive(patience)) return status;
   if (session.rank() != 0) say_failure(text);
   session.abort(status);
 }
 
-// While the memory of messages under way still stands, and before communicators go, which wait for
-// the other ranks. Where such memory must stay the process ends without giving it back: where
-// messages are under way, and on a GPU, which is waited for as its memory goes and may be in a
-// message that no other rank joins. The trainer's offload files (if it was made: else they may be
-// another run's) go here, and the lock then.
+// Called while the buffers of messages under way still exist and before communicators are freed,
+// which would wait for the other ranks. The process ends without freeing memory if messages are
+// under way or a GPU is in use: freeing GPU memory waits for the GPU, which may be in a message
+// that no other rank joins. The offload files are removed here (without a trainer they may be
+// another run's), then the lock.
 int fail_run(MpiSession& session, const ProcessGrid& grid, const Config& config, bool has_trainer,
              std::optional<RunLock>& lock, const std::exception& error) {
-  // First of all: a rank that fails alone ends the others.
+  // Comes first: fail() on one rank ends the other ranks.
   if (has_trainer && grid.size() > 1) remove_own_offload(grid, config);
   if (dynamic_cast<const DeviceMessagesFailed*>(&error) != nullptr) {
     say_failure(error.what());
@@ -42,7 +42,7 @@ int fail_run(MpiSession& session, const ProcessGrid& grid, const Config& config,
   if (grid.size() == 1) return status;
   if (grid.space() == MemorySpace::host && !session.any(grid.has_messages())) return status;
   lock.reset();
-  (void)session.all_arrive();  // the first that aborts ends the others
+  (void)session.all_arrive();  // the first rank to abort ends the others
   session.abort(status);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The end of a command by an error.
+// End of a command by an error.
 #include <exception>
 #include <optional>
 #include <string>
@@ -12,14 +12,12 @@
 
 namespace triax {
 
-/// Reports an error that ends the program. One that every rank meets is printed once, and the
-/// program ends in order; one that some ranks alone meet ends the job, since the others may be
-/// waiting for them. Returns the exit status.
+/// Reports an error that ends the program. If all ranks call it, the error is printed once and the
+/// exit status returned. If only some do, it aborts the job: the others may be waiting for them.
 int fail(MpiSession& session, const std::string& text, int status);
 
-/// Ends a run by `error`, while the memory of messages under way still stands. Returns the exit
-/// status, or aborts the job. `has_trainer`: the offload files are this run's. Gives up `lock`
-/// where the process ends here.
+/// Ends a run by `error` while the buffers of messages under way still exist. Returns the exit
+/// status, or releases `lock` and aborts the job. `has_trainer`: the offload files are this run's.
 int fail_run(MpiSession& session, const ProcessGrid& grid, const Config& config, bool has_trainer,
              std::optional<RunLock>& lock, const std::exception& error);
 

@@ -16,7 +16,7 @@
 namespace triax {
 namespace {
 
-constexpr int byte_tokens = 256;  // the only tokenizer: a token a byte
+constexpr int byte_tokens = 256;  // the only tokenizer: one token per byte
 
 struct Arguments {
   std::string checkpoint, prompt;
@@ -24,7 +24,7 @@ struct Arguments {
   std::string device = "auto";
 };
 
-// None: where there is a GPU, there.
+// Nothing: on a GPU if there is one.
 std::optional<MemorySpace> space_of(const std::string& device) {
   if (device == "auto") return {};
   return device == "gpu" ? MemorySpace::device : MemorySpace::host;
@@ -57,7 +57,7 @@ void generate(const Arguments& arguments) {
     spdlog::warn("{} has no checksums: its data are taken as they are", arguments.checkpoint);
   std::int64_t length =
       static_cast<std::int64_t>(arguments.prompt.size()) + arguments.sampling.max_tokens;
-  // It has not met what lies further apart; position embeddings there have never been trained.
+  // Longer distances and positions were never trained.
   if (const std::int64_t trained = trained_length(reader.header()); trained < length) {
     spdlog::info("the model takes sequences of {0} tokens: it sees the last {0}", trained);
     length = trained;

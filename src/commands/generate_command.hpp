@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// triax generate: a text that the model of a checkpoint continues.
+// triax generate: continues a text with the model of a checkpoint.
 #include "src/commands/context.hpp"
 
 namespace triax {
 
-/// Adds the command `generate`, which rank 0 obeys alone.
+/// Adds the command `generate`, which runs on rank 0 alone.
 void add_generate(CLI::App& app, CommandContext& context);
 
 }  // namespace triax

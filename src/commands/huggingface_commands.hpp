@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// triax checkpoint export and import: to and from what Hugging Face's transformers load.
+// triax checkpoint export and import: to and from model directories of Hugging Face's transformers.
 #include "src/comm/launch/mpi_session.hpp"
 
 namespace CLI {

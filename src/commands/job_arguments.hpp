@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The job file on a command line, and how a command reads it.
+// Job file on a command line, and how a command loads it.
 #include <functional>
 #include <string>
 #include <vector>
@@ -23,12 +23,12 @@ struct JobArguments {
 /// Adds the option --set.
 CLI::Option* add_overrides(CLI::App* command, std::vector<std::string>& overrides);
 
-/// Collective. The job that `load` reads, the same on all ranks, before there is a process grid
-/// (its shape is the job's). UsageError where a rank refuses the job, or where the sizes are
-/// beyond any plan.
+/// Collective. Calls `load` on every rank and checks that all ranks loaded the same job. Works
+/// without a process grid, whose shape the job defines. UsageError if a rank refuses the job or its
+/// sizes are too large to plan.
 LoadedJob load_on_all_ranks(MpiSession& session, const std::function<LoadedJob()>& load);
 
-/// Warns of files that a run would read and not find.
+/// Warns of missing files that a run would read.
 void warn_of_missing(const std::vector<std::string>& missing);
 
 }  // namespace triax

@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// The process: what is set before anything else, MPI, and the command line.
+// Entry point: process-wide settings, MPI, the command line.
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -24,8 +23,8 @@ namespace {
 
 using namespace triax;
 
-// Before MPI starts, which would end without a word. All ranks find the same, and the first says
-// it.
+// Called before MPI starts, which would abort without a message. All processes of a job find the
+// same; the first one throws.
 bool libraries_fit() {
   try {
     check_libraries_fit();
@@ -41,14 +40,14 @@ int start_and_run(int argc, char** argv, std::chrono::system_clock::time_point s
   std::optional<StartSignals> start;
   if (launch == Launch::run) {
     if (!libraries_fit()) return run_time_failure;
-    hold_signals();  // a signal that comes while libraries start is a request to the run, too
+    hold_signals();  // a signal during the start of libraries is a request to the run, too
     start.emplace(stopped_early);
   }
   MpiSession session = launch == Launch::alone
                            ? MpiSession(MpiSession::Alone{argc > 1 ? 0 : launched_process().number})
                            : MpiSession(&argc, &argv);
   if (start) start->mpi_started(session.rank(), session.size());
-  name_unreadable_files();  // MPI may have loaded a library with a handler of its own
+  name_unreadable_files();  // again: MPI may have loaded a library that installed its own handler
   restore_hangup();
   CommandContext context{session, start, started};
   const int status = run_command_line(argc, argv, context);
@@ -60,7 +59,7 @@ int start_and_run(int argc, char** argv, std::chrono::system_clock::time_point s
 
 int main(int argc, char** argv) {
   const auto started = std::chrono::system_clock::now();  // run.time_limit counts from here
-  // A file at the limit of ulimit -f is an error of its write (EFBIG), which has a text.
+  // A write beyond ulimit -f then fails with EFBIG, which is reported as an error.
   std::signal(SIGXFSZ, SIG_IGN);
   restore_hangup();
   name_unreadable_files();
@@ -69,7 +68,7 @@ int main(int argc, char** argv) {
   spdlog::set_pattern("%v");
   try {
     return start_and_run(argc, argv, started);
-  } catch (const std::exception& error) {  // before there was a session
+  } catch (const std::exception& error) {  // before MpiSession exists
     say("triax: {}\n", failure_text(error));
     return dynamic_cast<const UsageError*>(&error) != nullptr ? usage_failure : run_time_failure;
   }

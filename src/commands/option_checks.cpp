@@ -15,8 +15,7 @@
 namespace triax {
 namespace {
 
-// Bytes of a unit; nothing for other words: letters of either case, kB of 1000, KiB of
-// 1024.
+// Bytes of a unit in letters of either case (kB: 1000, KiB: 1024); nothing for other words.
 std::optional<std::int64_t> bytes_of_unit(std::string unit) {
   std::ranges::transform(unit, unit.begin(), [](unsigned char c) { return std::tolower(c); });
   std::int64_t decimal = 1;
@@ -44,7 +43,7 @@ std::optional<std::int64_t> bytes_of(const std::string& text) {
 
 }  // namespace
 
-// CLI::Range lets nan pass, and numbers that the conversion would wrap.
+// Used instead of CLI::Range, which accepts nan and numbers that overflow the conversion.
 Check number(double least, double most) {
   return [=](const std::string& text) {
     char* end = nullptr;

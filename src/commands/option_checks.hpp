@@ -6,14 +6,14 @@
 
 namespace triax {
 
-/// Check as CLI11 takes it: returns what is wrong with a text, or nothing.
+/// Validator of CLI11: returns an error text, or "" if the argument is valid.
 using Check = std::function<std::string(const std::string&)>;
 
 Check number(double least, double most);
 Check whole_number(double least, double most);
 
-/// Argument of CLI11's transform(): a number of bytes from 1 on, as 5000000000, 5GB or 5GiB, which
-/// becomes digits alone.
+/// Argument of CLI11's transform(): replaces a size of at least 1 byte, as 5000000000, 5GB or 5GiB,
+/// by its number of bytes.
 std::function<std::string(std::string&)> size();
 
 }  // namespace triax

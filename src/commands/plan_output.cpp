@@ -18,8 +18,8 @@
 namespace triax {
 namespace {
 
-// The job on the grid there, which a plan and a run must agree on; without one, on nodes as the
-// command line says.
+// The job placed on the process grid of these ranks (`grid` is made), as a run would place it; with
+// one process, on nodes of --ranks-per-node ranks.
 PlacedConfig place_to_plan(const PlanArguments& arguments, const Config& job, int processes,
                            std::optional<ProcessGrid>& grid) {
   const GridShape shape = grid_shape(job.parallel);
@@ -47,7 +47,7 @@ PlacedConfig place_to_plan(const PlanArguments& arguments, const Config& job, in
   return config;
 }
 
-// Without a grid the ranks are taken to share machines such as this one.
+// Without a grid, ranks are assumed to share machines like this one.
 int planned_threads(const PlanArguments& arguments, const Config& config,
                     const std::optional<ProcessGrid>& grid) {
   if (grid) return threads_of_rank(*grid);
@@ -55,15 +55,15 @@ int planned_threads(const PlanArguments& arguments, const Config& config,
                                                               : grid_shape(config.parallel).size());
 }
 
-// As a run would plan it.
+// Plan of the job, with checkpoint.async decided as in a run.
 JobPlan plan_to_show(const PlacedConfig& config, const std::optional<ProcessGrid>& grid) {
   return plan_job(config, [&](const MemoryPlan& memory) {
     return grid ? fits(memory, *grid) : fits(memory, {memory.fullest()}, memory_limit());
   });
 }
 
-// Refuses what a run would be refused for. Where the other ranks of a larger grid would run is not
-// known unless the command line says it: then each alone must fit.
+// Throws the errors of a run that does not fit. Without a grid or --ranks-per-node, the ranks of
+// each node are unknown and only the fullest rank is checked, alone.
 void check_planned(const PlanArguments& arguments, const JobPlan& job,
                    const std::optional<ProcessGrid>& grid) {
   const PlacedConfig& config = job.config;
@@ -106,7 +106,7 @@ void print_plan(const PlanArguments& arguments, const JobPlan& plan) {
   for (const std::string& line : config_warnings(config)) spdlog::warn("{}", line);
 }
 
-// Files may be missing in a plan.
+// Loads a job whose files may be missing.
 LoadedJob load_to_plan(const PlanArguments& arguments, MpiSession& session) {
   const int processes = session.size();
   const auto load = [&] {
@@ -129,7 +129,8 @@ void show_plan(const PlanArguments& arguments, MpiSession& session) {
   const KernelRuntime runtime(planned_threads(arguments, config, grid));
   const JobPlan plan = plan_to_show(config, grid);
   if (session.rank() == 0) {
-    const FileScope printing(grid ? grid->watch() : nullptr);  // a reader may keep it
+    const FileScope printing(grid ? grid->watch()
+                                  : nullptr);  // the reader of a pipe may block the output
     print_plan(arguments, plan);
     for (const std::string& line : job.warnings) spdlog::warn("{}", line);
     warn_of_missing(job.missing);

@@ -20,16 +20,16 @@
 namespace triax {
 namespace {
 
-// Trains as the job says, on all ranks. Returns the exit status. Collective.
+// Trains the job on all ranks. Returns the exit status. Collective.
 int train(const PlanArguments& arguments, CommandContext& context) {
   MpiSession& session = context.session;
-  std::signal(SIGPIPE, SIG_IGN);  // a log that nobody reads any more ends no run
+  std::signal(SIGPIPE, SIG_IGN);  // a closed log pipe must not end a run
   if (arguments.ranks_per_node > 0)
     throw UsageError("--ranks-per-node is for a plan: a run finds the nodes of its ranks", {},
                      "Add --dry-run or --print-plan, or leave it out");
   check_launch(MPI_COMM_WORLD);
-  (void)threads_asked();    // refused before anything is made
-  const RunRequests early;  // signals wait from here on, for the trainer's own
+  (void)threads_asked();    // an invalid OMP_NUM_THREADS is refused first
+  const RunRequests early;  // keeps signals pending for the trainer's own RunRequests
   const LoadedJob job = load_on_all_ranks(session, [&] {
     return load_job(arguments.job.job, arguments.job.overrides, session.size());
   });
@@ -42,7 +42,7 @@ int train(const PlanArguments& arguments, CommandContext& context) {
   std::optional<Trainer> trainer;
   try {
     trainer.emplace(job, grid, *std::move(start_up.plan));
-    context.start.reset();  // from here on a signal asks for a checkpoint
+    context.start.reset();  // from here on a signal requests a checkpoint
     if (trainer->run(context.started) == RunEnd::stopped) return stopped_early;
     if (grid.rank() == 0)
       record_done(start_up.config.run.directory, batch_job(surroundings()),
@@ -51,7 +51,8 @@ int train(const PlanArguments& arguments, CommandContext& context) {
   } catch (const UsageError&) {
     throw;
   } catch (const std::exception& error) {
-    // A signal that comes with the end of other ranks must not change the exit status.
+    // StartSignals ends first: a signal caused by the end of other ranks must not change the
+    // status.
     context.start.reset();
     return fail_run(session, grid, start_up.config, trainer.has_value(), start_up.lock, error);
   }

@@ -6,7 +6,7 @@
 namespace triax {
 namespace {
 
-// Written before anything else runs in the process, libraries' initialisers too: none of its own.
+// Constant-initialised: note_hangup() sets it before any other initialiser of the process runs.
 constinit bool ignored_at_start = false;
 
 void note_hangup() {

@@ -4,8 +4,8 @@
 
 namespace triax {
 
-/// As it was when the process began: what nohup ignores stays ignored. UCX, which MPI libraries
-/// load, makes it a request for debugging as it is loaded.
+/// Restores the handling from the start of the process: under nohup it stays ignored. UCX, which
+/// MPI libraries load, installs a debugging handler for it.
 void restore_hangup();
 
 }  // namespace triax

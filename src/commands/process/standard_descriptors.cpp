@@ -1,7 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Descriptors 0 to 2 are open in every process of triax, also where a shell (2>&-) or a launcher
-// closed them. The next file that is opened would get such a number: metrics.jsonl number 2, and
-// with it the lines of the log.
+// Opens descriptors 0 to 2 if a shell (2>&-) or a launcher closed them. Otherwise the next open
+// file would get such a number: metrics.jsonl number 2, and with it the log lines.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -15,14 +13,14 @@ namespace {
 void open_standard_descriptors() {
   for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(number, F_GETFD) >= 0 || errno != EBADF) continue;
-    // A log may be lost. A table that nobody gets is a failure: writing to standard output stays
+    // Standard error may be lost. Standard output is opened read-only, so that writing to it stays
     // an error (EBADF).
     const int mode = number == STDERR_FILENO ? O_WRONLY : O_RDONLY;
     if (::open("/dev/null", mode) != number) ::_exit(run_time_failure);
   }
 }
 
-// Before anything else runs in the process: initialisers of libraries may open files.
+// Runs before the initialisers of libraries, which may open files.
 using Initialiser = void (*)();
 [[gnu::section(".preinit_array"), gnu::used]] const Initialiser first = open_standard_descriptors;
 

@@ -5,7 +5,7 @@
 
 namespace triax {
 
-/// Writes `text` to standard output at once. Error where that takes no more (a full disk).
+/// Writes `text` to standard output and flushes it. Error if that fails (a full disk).
 void print_out(std::string_view text);
 
 }  // namespace triax
