@@ -34,7 +34,7 @@ constexpr std::array<MessageKind, 4> message_kinds = {
      {"all_gather", &Messages::all_gather},
      {"send", &Messages::send}}};
 
-// Ranks of one stage that hold the same.
+// Ranks of one stage with equal memory.
 struct RankKind {
   int stage;
   RankMemory memory;
@@ -58,7 +58,7 @@ std::vector<RankKind> kinds_of_ranks(const MemoryPlan& plan) {
   return kinds;
 }
 
-// "0-3, 8-11": runs of numbers that ascend, the first few.
+// "ranks 0-3, 8-11": the first four ranges of consecutive numbers.
 std::string runs_text(const std::vector<int>& ranks) {
   constexpr std::size_t shown = 4;
   std::vector<std::string> runs;

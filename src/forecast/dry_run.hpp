@@ -15,12 +15,13 @@ std::string memory_text(const KindBytes& bytes);
 /// Messages of an axis and kind as "data: 12 all_reduce, 45.6 MiB"; nothing sent: "no messages".
 std::string messages_text(const MessagePlan& plan);
 
-/// Reserves in the plan of a GPU's memory beside the tensors, and how it was found; empty where
-/// none computes. `present`: whether this machine has a GPU.
+/// Lines about the reserves in a plan of GPU memory and their origin; empty for a run on the CPU.
+/// `present`: whether this machine has a GPU.
 std::vector<std::string> gpu_notes(const PlacedConfig& config, bool present);
 
-/// A line for each kind of rank with its MiB by kind, what fits the machine, and the messages of a
-/// step. `limit`: what the ranks of this machine share.
+/// Table with one line per group of ranks with equal memory (MiB by kind), the number of ranks that
+/// fit the machine, and the messages of a step. `limit`: memory that the ranks of this machine
+/// share.
 std::string dry_run_table(const JobPlan& plan, const MemoryLimit& limit);
 
 /// Parts of a plan in plan_json.
@@ -31,8 +32,8 @@ struct PlanParts {
 
 /// {"stages": [["F c0 l0 m0", ...], ...], "ranks": [{"rank": 0, "device": {"parameters": BYTES,
 /// ...}, "host": {...}, "nvme": {...}}, ...], "messages": {"data": {"count":, "bytes":, "kinds":
-/// {"all_reduce": {...}, ...}}, ...}}: the instructions of each stage, and of a dry run the memory
-/// of each rank and a step's messages, summed over ranks.
+/// {"all_reduce": {...}, ...}}, ...}}. "stages": instructions of each stage. "ranks" and "messages"
+/// (dry run): memory of each rank in bytes, and a step's messages summed over ranks.
 std::string plan_json(const JobPlan& plan, const PlanParts& parts = {});
 
 }  // namespace triax

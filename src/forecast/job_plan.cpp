@@ -19,11 +19,11 @@ std::int64_t longest_side(const Config& config) {
                    3 * std::int64_t{model.heads} * model.head_size});
 }
 
-// Bytes that libraries take when a step first runs them: code and data that were on disk only, and
-// the kernels that oneDNN generates (5 to 16 MiB, measured on 1 to 8 ranks); and what oneDNN packs
-// matrices into, by all threads at once, of which the heap keeps a place for each size: 0.7 MiB a
-// thread for sides up to 1024, 3.8 to 6 for longer ones (8 to 64 threads). And the blocks that
-// widened products keep.
+// Bytes that libraries allocate when the first step runs: pages of code and data that were on disk
+// only and the kernels that oneDNN generates (5 to 16 MiB, measured on 1 to 8 ranks); oneDNN's
+// packing buffers of all threads, which the heap keeps per size (0.7 MiB per thread for sides up to
+// 1024, 3.8 to 6 MiB for longer ones, measured with 8 to 64 threads); and the tiles that products
+// of 16-bit weights keep.
 std::int64_t library_bytes(const PlacedConfig& config) {
   constexpr std::int64_t mib = 1 << 20, code = 12 * mib, most_of_a_thread = 6 * mib;
   if (config.place.space == MemorySpace::device) return code;
@@ -36,7 +36,7 @@ std::int64_t library_bytes(const PlacedConfig& config) {
 }  // namespace
 
 JobPlan plan_job(const PlacedConfig& config) {
-  const std::int64_t now = resident_bytes();  // before the libraries are asked
+  const std::int64_t now = resident_bytes();  // measured before the libraries are queried
   const std::int64_t program = now + library_bytes(config);
   StepPlans steps = step_plans(config);
   MemoryPlan memory(config, steps, program);

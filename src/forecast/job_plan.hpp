@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// All that is known of a job before it runs.
+// Everything known of a job before it runs.
 #include <functional>
 
 #include "src/forecast/memory_plan.hpp"
@@ -15,12 +15,12 @@ struct JobPlan {
   MessagePlan messages;
 };
 
-/// Needs the kernels' runtime, and takes no memory to speak of. UsageError where the schedule
-/// cannot be built for the job.
+/// Requires a KernelRuntime; allocates little memory. UsageError if the schedule cannot be built
+/// for the job.
 JobPlan plan_job(const PlacedConfig& config);
 
-/// The same, with checkpoint.async decided where the job leaves that open: on where the plan then
-/// `fits`, which must say the same on all ranks.
+/// As plan_job(config), and decides checkpoint.async if the job leaves it open: on if the plan then
+/// `fits`. `fits` must return the same on all ranks.
 JobPlan plan_job(PlacedConfig config, const std::function<bool(const MemoryPlan&)>& fits);
 
 }  // namespace triax

@@ -21,13 +21,13 @@ std::int64_t most_of_a_rank(const PlacedConfig& config) {
   return plan.of(plan.fullest()).scarce().total();
 }
 
-// A plan that is made in about a second.
+// Whether the plan takes at most about a second to make.
 bool is_short(const Config& config) {
   constexpr double instructions = 2'500'000;
   return planning_bytes(config) < instructions * sizeof(Op);
 }
 
-// Cuts of the state over the data ranks there are. One of them has nothing to cut.
+// Higher ZeRO stages and larger shard groups. Nothing for one data rank.
 void add_zero(std::vector<Change>& changes, const PlacedConfig& config) {
   if (config.parallel.data == 1) return;
   for (int stage = config.zero.stage + 1; stage <= 3; ++stage) {
@@ -70,7 +70,7 @@ void add_offload(std::vector<Change>& changes, const PlacedConfig& config) {
     changes.push_back({section + "param.device cpu" + with_stage, other});
 }
 
-// Settings that keep less of each layer for its backward pass.
+// Settings of recomputation that keep less of each layer for its backward pass.
 void add_recompute(std::vector<Change>& changes, const PlacedConfig& config) {
   const RecomputeConfig& recompute = config.recompute;
   const std::string section = "activation_checkpointing.";
@@ -105,7 +105,7 @@ void add_types(std::vector<Change>& changes, const PlacedConfig& config) {
   PrecisionConfig& precision = other.precision;
   if (precision.type == DType::f32) {
     precision.type = DType::bf16;
-    if (config.zero.stage > 0) precision.gradient_type = DType::bf16;  // as DeepSpeed's default
+    if (config.zero.stage > 0) precision.gradient_type = DType::bf16;  // DeepSpeed's default
     changes.push_back({"bf16.enabled true", other});
   } else if (precision.gradient_type != precision.type) {
     precision.gradient_type = precision.type;
@@ -115,7 +115,7 @@ void add_types(std::vector<Change>& changes, const PlacedConfig& config) {
   }
 }
 
-// The same global batch in smaller steps, or a shorter one.
+// Smaller micro-batches of the same global batch, shorter sequences, and fewer copies and buffers.
 void add_sizes(std::vector<Change>& changes, const PlacedConfig& config) {
   PlacedConfig other = config;
   for (std::int64_t parts = 2; parts <= config.batch.micro; ++parts)
@@ -139,7 +139,7 @@ void add_sizes(std::vector<Change>& changes, const PlacedConfig& config) {
   if (config.zero.overlap) changes.push_back({"zero_optimization.overlap_comm false", other});
 }
 
-// The best of several stages says it for the others.
+// Keeps only the most effective ZeRO stage.
 void drop_lesser_stages(std::vector<MemorySaving>& savings) {
   bool found = false;
   std::erase_if(savings, [&](const MemorySaving& saving) {
@@ -162,7 +162,7 @@ std::vector<MemorySaving> memory_savings(const PlacedConfig& config) {
       const std::int64_t bytes = now - most_of_a_rank(change.config);
       if (bytes >= now / 100) savings.push_back({change.setting, bytes});
     } catch (const Error&) {
-      // The job cannot have it.
+      // The change is not valid for this job.
     }
   }
   std::stable_sort(savings.begin(), savings.end(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Which settings would make a job take less memory.
+// Settings that would reduce the memory of a job.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,15 +9,15 @@
 
 namespace triax {
 
-/// A change of a job, as its user would write it, and what it saves of the fullest rank's memory.
+/// A change of a job, as its user would write it, and the bytes it saves on the fullest rank.
 struct MemorySaving {
   std::string setting;
   std::int64_t bytes = 0;
 };
 
-/// The changes that help this job on as many ranks, the most effective first: each is planned, and
-/// one that the job has already, or that saves less than a hundredth, is left out. Where a plan is
-/// so long that making many would take minutes: none.
+/// Changes that reduce this job's memory on the same number of ranks, the most effective first.
+/// Each is planned; those that save less than 1 % are left out. Empty if a plan is so long that
+/// making many would take minutes.
 std::vector<MemorySaving> memory_savings(const PlacedConfig& config);
 
 }  // namespace triax

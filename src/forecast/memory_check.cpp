@@ -14,10 +14,10 @@
 namespace triax {
 namespace {
 
-constexpr double countable = 4e18;  // bytes that an int64 holds
+constexpr double countable = 4e18;  // bytes that fit an int64
 
-// More than any rank will be planned to hold, as a number that may not fit an int64: parameters
-// with gradients and moments in float32, and generous frames of all layers for all micro-batches.
+// Upper bound of any rank's bytes, as a double because it may not fit an int64: parameters,
+// gradients and moments in float32, and generous frames of all layers for all micro-batches.
 double most_bytes(const Config& config) {
   const double rows = static_cast<double>(config.batch.micro) * config.data.sequence_length;
   const double width = std::max(config.model.hidden, config.model.intermediate);
@@ -27,7 +27,7 @@ double most_bytes(const Config& config) {
   return sizeof(float) * (4.0 * count_parameters(config.model) + rows * width * frames);
 }
 
-// Kinds of a rank's memory from the largest down: the row of the table that a dry run prints.
+// Kinds of a rank's memory that are not zero, the largest first.
 std::vector<MemoryKind> largest_kinds(const KindBytes& bytes) {
   std::vector<MemoryKind> kinds(memory_kinds.begin(), memory_kinds.end());
   std::stable_sort(kinds.begin(), kinds.end(), [&](const MemoryKind& a, const MemoryKind& b) {
@@ -37,7 +37,7 @@ std::vector<MemoryKind> largest_kinds(const KindBytes& bytes) {
   return kinds;
 }
 
-// The most effective few, and what only more ranks can do.
+// Text of the six most effective settings, and the advice to use more ranks.
 std::string settings_that_shrink(const PlacedConfig& config) {
   constexpr std::size_t shown = 6;
   std::vector<std::string> settings;
@@ -55,7 +55,7 @@ std::string settings_that_shrink(const PlacedConfig& config) {
                      fmt::join(settings, "; "), ranks);
 }
 
-// Bytes of a rank's memory that a limit is for.
+// Bytes of a rank that count against `limit`.
 KindBytes limited(const RankMemory& memory, const MemoryLimit& limit) {
   return limit.space == MemorySpace::device ? memory.on_gpu() : memory.in_memory();
 }
@@ -66,8 +66,8 @@ double bytes_of(const MemoryPlan& plan, const std::vector<int>& ranks, const Mem
   return bytes;
 }
 
-// The job is wrong where the machine is too small for it, and what starts it where a limit is that
-// can be raised.
+// UsageError if the machine is too small (the job must change); Error if the limit can be raised
+// (the start of the run must change).
 [[noreturn]] void refuse(const MemoryLimit& limit, const std::string& problem,
                          const std::string& why, const std::string& settings) {
   if (limit.remedy.empty()) throw UsageError(problem, why, settings);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Jobs that no machine at hand can hold, found before anything is built from them.
+// Refuses jobs that do not fit the memory, before anything is allocated.
 #include <vector>
 
 #include "src/comm/grid/process_grid.hpp"
@@ -10,28 +10,28 @@
 
 namespace triax {
 
-/// Error where `limit` leaves nothing beside the program and its libraries, which would end in
-/// their own ways: MPI's abort.
+/// Error if `limit` leaves nothing beside the program and its libraries. Without this check MPI or
+/// another library would abort.
 void check_libraries_fit(const MemoryLimit& limit = process_limit());
 
-/// UsageError where the sizes are so large that not even the plan can be made within `limit`: its
-/// instructions would take hours or end in bad_alloc, or the bytes are too many to count. Error
-/// where that is for a limit that can be raised.
+/// UsageError if the sizes are too large to plan within `limit` (the instructions would take hours
+/// or end in bad_alloc) or the bytes overflow an int64; Error if the limit can be raised.
 void check_plannable(const Config& config, const MemoryLimit& limit);
-/// The same for this machine and this process.
+/// check_plannable() for the limits of this machine and this process.
 void check_plannable(const Config& config);
 
-/// Whether `ranks`, which share `limit`, need no more than that.
+/// Whether `ranks`, which share `limit`, fit it.
 bool fits(const MemoryPlan& plan, const std::vector<int>& ranks, const MemoryLimit& limit);
-/// The same for every machine and process of a grid. Collective; the same on all ranks.
+/// Whether every machine, process and GPU of the grid fits its limits. Collective; the same result
+/// on all ranks.
 bool fits(const MemoryPlan& plan, const ProcessGrid& grid);
 
-/// UsageError where `ranks`, which share `limit`, need more than that, or Error where the limit can
-/// be raised. It names the largest kinds and the settings that shrink them.
+/// UsageError if `ranks`, which share `limit`, do not fit it; Error if the limit can be raised. The
+/// text names the largest kinds of memory and the settings that reduce them.
 void check_fits(const PlacedConfig& config, const MemoryPlan& plan, const std::vector<int>& ranks,
                 const MemoryLimit& limit);
 
-/// The same for every machine and process of a grid. Collective; all ranks throw alike.
+/// check_fits() for every machine, process and GPU of the grid. Collective; all ranks throw.
 void check_fits(const PlacedConfig& config, const MemoryPlan& plan, const ProcessGrid& grid);
 
 }  // namespace triax

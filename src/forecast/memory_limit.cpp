@@ -22,7 +22,7 @@ void take_lesser(MemoryLimit& least, const MemoryLimit& other) {
   if (other.bytes < least.bytes) least = other;
 }
 
-// The number that a text begins with; nothing where it begins with a word, as "max" or "unlimited".
+// Number at the start of a text; nothing if it starts with a word ("max", "unlimited").
 std::optional<double> leading_number(const std::string& text) {
   std::istringstream words(text);
   double number = 0.0;
@@ -37,7 +37,7 @@ std::optional<double> number_in(const fs::path& file) {
   return leading_number(line);
 }
 
-// The rest of the first line that begins with `key`; "" where there is none.
+// Rest of the first line that begins with `key`; "" if there is none.
 std::string line_of(const fs::path& file, std::string_view key) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);)
@@ -62,7 +62,7 @@ MemoryLimit process_limit(const SystemFiles& system) {
   const auto counted = [&](const char* key) {
     return static_cast<double>(status_bytes(key, system.proc));
   };
-  // Pages that are mapped and not in memory count for the limit, and not for a plan.
+  // The limit counts mapped pages; the plan counts only resident pages.
   const double resident = counted("VmRSS:");
   MemoryLimit least;
   for (const ProcessLimit& limit : process_limits) {

@@ -25,8 +25,8 @@ BufferPlan buffer_plan(const PlacedConfig& config, const StepPlans& plans, const
                       plans.peaks[index], plans.shape.frame_pool[index]);
 }
 
-// The most inputs of recomputed layers that a stage keeps at once: each from the layer's forward
-// pass to its recomputation.
+// Largest number of inputs of recomputed layers that a stage keeps at once, each from the layer's
+// forward pass to its recomputation.
 std::int64_t kept_inputs(const StepPlans& plans, int stage) {
   std::int64_t kept = 0, most = 0;
   for (const Op& op : plans.training[static_cast<std::size_t>(stage)]) {
@@ -37,8 +37,9 @@ std::int64_t kept_inputs(const StepPlans& plans, int stage) {
   return most;
 }
 
-// Offload to the host of a job without a GPU, where everything is: a name only, and no
-// instructions. What a GPU's run has there is what its plans and stores take.
+// Bytes shown as offloaded to the host in a run on the CPU, where everything is in host memory
+// already: a matter of naming, without instructions in the plan. For a run on a GPU, host memory is
+// what its plans and stores allocate there.
 KindBytes named_host(const PlacedConfig& config, const StepPlans& plans, const Stage& stage,
                      const std::vector<ParameterBlock>& blocks, const Allocations& allocations) {
   KindBytes host;
@@ -60,9 +61,10 @@ KindBytes named_host(const PlacedConfig& config, const StepPlans& plans, const S
   return host;
 }
 
-// Buffers that sums come to take. Under ZeRO-2 and ZeRO-3 a data rank sums those of its gradients
-// that tensor ranks have parts of: they lie last in a block, and the last ranks have the most, but
-// for padding (of more than one rank in blocks of a few elements only).
+// Buffers that sums allocate: the maximum over the first and the last two data ranks. Under ZeRO-2
+// and ZeRO-3 a data rank sums over the tensor axis only the gradients it keeps. Tensor-partial
+// gradients lie at the end of a bucket, so the last ranks have the most, except for padding (which
+// fills more than one rank only in buckets of a few elements).
 std::int64_t bytes_of_sums(const PlacedConfig& config, const Stage& stage, const Plan& plan) {
   std::uint64_t most = 0;
   const int last = config.parallel.data - 1;
@@ -112,22 +114,23 @@ int nccl_groups(const PlacedConfig& config) {
   const ParallelConfig& parallel = config.parallel;
   int groups = 0;
   for (const int size : {parallel.data, parallel.pipeline, parallel.tensor}) groups += size > 1;
-  if (groups > 0) ++groups;                           // all ranks
-  if (parallel.pipeline > 1) ++groups;                // of the embedding
-  if (data_shard(config, 0).groups > 1) groups += 2;  // shards, and those alike
+  if (groups > 0) ++groups;                           // world
+  if (parallel.pipeline > 1) ++groups;                // embedding
+  if (data_shard(config, 0).groups > 1) groups += 2;  // shard group, and across shard groups
   if (SharingGroups(config).same_heads.ranks > 1) ++groups;
   return groups;
 }
 
-// The group of all ranks sums a few numbers, and has no use for NVLS. A tensor group is on one
-// node. Where nodes are not known (dry runs) all ranks are on one.
+// The world group sums a few numbers and does not use NVLS. A tensor group is on one node. If nodes
+// are unknown (dry runs), all ranks are on one.
 std::int64_t nccl_bytes(const PlacedConfig& config) {
   const int data = config.place.data_ranks_of_node, tensor = config.parallel.tensor;
   const DataShard shard = data_shard(config, 0);
   std::vector<int> on_a_node = {data, tensor, SharingGroups(config).same_heads.ranks};
   if (shard.groups > 1)
     on_a_node.insert(on_a_node.end(), {std::min(shard.size, data), data / shard.size});
-  // A stage exchanges messages with the one before and the one after; of two there is one other.
+  // A stage has messages with the previous and the next one; with two stages there is one
+  // neighbour.
   const int neighbours = std::min(config.parallel.pipeline - 1, 2);
   std::int64_t bytes = nccl_groups(config) * nccl_reserve + neighbours * nccl_peer_reserve;
   for (const int ranks : on_a_node)
@@ -174,9 +177,9 @@ std::int64_t plan_bytes(const StepPlans& plans) {
 
 namespace {
 
-// Bytes that the first checkpoint, written or read, brings into rank 0's memory beside its buffers,
-// and stays: code of the HDF5 library (3 MiB) and its heap (3 MiB). Other ranks get less than 1
-// MiB, and are planned alike.
+// Bytes that the first checkpoint, written or read, adds permanently to rank 0's memory beside its
+// buffers: code of the HDF5 library (3 MiB) and its heap (3 MiB). Other ranks need less than 1 MiB
+// and are planned alike.
 constexpr std::int64_t structure_bytes = std::int64_t{6} << 20;
 
 // Upper bound of a rank's bytes in a checkpoint: weights, master weights and moments, as float32.
@@ -195,8 +198,8 @@ std::int64_t staging_of(const PlacedConfig& config, const std::vector<ParameterB
   std::int64_t checkpoints = independent_bytes_of(saved);
   if (config.checkpoint.collective) checkpoints += collective_bytes + collective_library_bytes;
   const bool resumes = config.checkpoint.resume != "never";
-  // Blocks of a file: no more than a rank needs, and less where the buffers of steps are enough for
-  // its own (StepBuffers::idle_memory).
+  // Chunks of a file under way: at most what a rank needs, and less if the idle step buffers hold
+  // them (StepBuffers::idle_memory).
   if (resumes) checkpoints = std::max(checkpoints, std::min(loading_bytes_at_once, saved));
   if (resumes || writes_checkpoints(config.checkpoint)) checkpoints += structure_bytes;
   checkpoints += staging_bytes(blocks, config.precision.type, config.place.space);

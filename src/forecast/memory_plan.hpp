@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The memory of every rank by kind, from the plan's own peaks, before any of it is taken.
+// Memory of every rank by kind, computed from the peaks of the plan before anything is allocated.
 #include <array>
 #include <cstdint>
 #include <string_view>
@@ -14,23 +14,25 @@ namespace triax {
 
 /// Bytes by kind.
 struct KindBytes {
-  std::int64_t parameters = 0;     // that the rank keeps
-  std::int64_t gradients = 0;      // that the rank keeps
-  std::int64_t master = 0;         // float32 copies of 16-bit parameters
-  std::int64_t optimizer = 0;      // moments
-  std::int64_t gathered = 0;       // whole gradients (ZeRO-2) and parameters (ZeRO-3), and shards
-                                   // of parameters that a device's run has offloaded, for a while
-  std::int64_t activations = 0;    // between layers, and what layers keep for their backward pass
-  std::int64_t buffers = 0;        // scratch, batches, plans, what is on its way to or from files,
-                                   // and the program with its libraries
-  std::int64_t communication = 0;  // MPI's own, for messages under way, and what is shared for them
+  std::int64_t parameters = 0;  // that the rank keeps
+  std::int64_t gradients = 0;   // that the rank keeps
+  std::int64_t master = 0;      // float32 copies of 16-bit parameters
+  std::int64_t optimizer = 0;   // optimizer state (moments)
+  std::int64_t gathered = 0;    // whole gradients (ZeRO-2), gathered parameters (ZeRO-3), and
+                                // offloaded shards of parameters while they are on the device
+  std::int64_t activations =
+      0;  // between layers, and frames: what layers keep for their backward pass
+  std::int64_t buffers =
+      0;  // scratch, batches, plans, bounce buffers of files, and the program with its libraries
+  std::int64_t communication =
+      0;  // MPI's buffers of messages under way, and shared memory for messages
   std::int64_t total() const;
   KindBytes& operator+=(const KindBytes& other);
   KindBytes& operator-=(const KindBytes& other);
   bool operator==(const KindBytes&) const = default;
 };
 
-/// The kinds in the order in which they are shown.
+/// A kind and its name.
 struct MemoryKind {
   std::string_view name;
   std::int64_t KindBytes::*bytes;
@@ -45,85 +47,86 @@ inline constexpr std::array<MemoryKind, 8> memory_kinds = {
      {"buffers", &KindBytes::buffers},
      {"communication", &KindBytes::communication}}};
 
-/// By place. Where no GPU computes the device is the host, and `host` is what was offloaded to it.
-/// `nvme` is a disk, which every rank has its own part of.
+/// Memory of one rank by location. In a run on the CPU both are host memory: `host` is what counts
+/// as offloaded, `device` the rest. `nvme`: bytes of the rank's offload files.
 struct RankMemory {
   KindBytes device, host, nvme;
-  MemorySpace space = MemorySpace::host;  // of the device
-  /// Bytes in the machine's own memory, and in that of a GPU.
+  MemorySpace space = MemorySpace::host;  // of `device`
+  /// Bytes in the memory of the machine, and in the memory of a GPU.
   KindBytes in_memory() const;
   KindBytes on_gpu() const { return space == MemorySpace::device ? device : KindBytes{}; }
   std::int64_t resident() const { return in_memory().total(); }
-  /// Bytes in the scarcest memory: of a GPU, else of the machine.
+  /// Bytes in the scarcer memory: of the GPU if there is one, else of the machine.
   KindBytes scarce() const { return space == MemorySpace::device ? device : in_memory(); }
   bool operator==(const RankMemory&) const = default;
 };
 
-/// Allocations of a rank, as their owners count them: planned, or counted once they are there.
+/// Bytes a rank allocates, as their owners count them: planned before the run, or counted in it.
 struct Allocations {
   StateBytes state;
   OptimizerBytes optimizer;
   StepMemory step;
   std::int64_t batches = 0, tables = 0;
-  std::int64_t numbers = 0;  // sums and factors of a step, on a device
+  std::int64_t numbers = 0;  // sums and factors of a step, on a GPU
   std::int64_t plans = 0;
-  std::int64_t staging = 0;               // between state and files, for a while
-  std::int64_t snapshot = 0;              // of the state, for a checkpoint that is being written
-  MemorySpace space = MemorySpace::host;  // of state and step; batches are on the host too
+  std::int64_t staging = 0;   // bounce buffers between state and files
+  std::int64_t snapshot = 0;  // copy of the state for a checkpoint that is being written
+  MemorySpace space = MemorySpace::host;  // space of state and step; batches are on the host too
   bool operator==(const Allocations&) const = default;
 };
-/// Bytes in memory, device and host together. Communication is left 0; `program`: bytes of the
-/// process before anything is allocated.
+/// Bytes in memory, device and host together, with communication 0. `program`: bytes of the process
+/// before it allocates.
 KindBytes by_kind(const Allocations& allocations, std::int64_t program);
-/// Bytes of it in the memory of a GPU that computes: what arena_parts() come to, by kind.
+/// Bytes in GPU memory: the sizes of arena_parts() by kind; all 0 in a run on the CPU.
 KindBytes on_gpu_by_kind(const Allocations& allocations);
 /// Regions of a GPU's arena, in order.
 std::vector<ArenaPart> arena_parts(const Allocations& allocations);
 
-/// Reserve of a GPU beside the arena, not measured here: of each rank, for the code that
-/// CUDA and its libraries load when they first use it (the context is no part of what is free), and
-/// for the buffers of each group of ranks that NCCL connects; where NVLink's switches sum (NVLS,
-/// for more than two ranks on a node), also for each rank of the group there: at most 32 channels,
-/// two directions, 8 steps of 128 KiB; no node has more than 8 GPUs on such switches. For each rank
-/// that it exchanges messages with between stages: 32 channels, each of which has, by NVLink, a
-/// buffer of 10 MiB to receive and one of 2 MiB to send (p2pSendSetup and p2pRecvSetup of
-/// NCCL 2.30's transport/p2p.cc; NVIDIA/nccl issue 1685 counts them on H100). By the network it is
-/// less: channels x 16 steps x 128 KiB a direction, once for all ranks (sharedNetBuffersInit).
+/// Reserves of GPU memory beside the arena; estimates, not measured on this machine.
+/// `cuda_reserve`, per rank: code that CUDA and its libraries load at first use (the context is not
+/// part of the free memory). `nccl_reserve`, per group that NCCL connects: its buffers.
+/// `nvls_reserve`, per rank of the group on a node with more than two, if NVLink switches sum
+/// (NVLS): at most 32 channels x 2 directions x 8 steps of 128 KiB; at most 8 GPUs share such
+/// switches. `nccl_peer_reserve`, per neighbouring stage: 32 channels, each with a receive buffer
+/// of 10 MiB and a send buffer of 2 MiB over NVLink (p2pSendSetup and p2pRecvSetup in NCCL 2.30's
+/// transport/p2p.cc; counted on H100 in NVIDIA/nccl issue 1685). Over the network it is less:
+/// channels x 16 steps x 128 KiB per direction, once for all ranks (sharedNetBuffersInit).
 inline constexpr std::int64_t cuda_reserve = std::int64_t{512} << 20;
 inline constexpr std::int64_t nccl_reserve = std::int64_t{256} << 20;
 inline constexpr std::int64_t nvls_reserve = 32 * 2 * 8 * (std::int64_t{128} << 10);
 inline constexpr int most_nvls_ranks = 8;
 inline constexpr std::int64_t nccl_peer_reserve = 32 * (std::int64_t{12} << 20);
-/// Groups of a rank of such a job that NCCL connects, at most.
+/// Upper bound of the number of groups that NCCL connects for one rank.
 int nccl_groups(const PlacedConfig& config);
-/// Bytes reserved for them.
+/// Bytes reserved for NCCL's groups and for neighbouring stages.
 std::int64_t nccl_bytes(const PlacedConfig& config);
 /// Bytes in offload files.
 KindBytes stored_by_kind(const Allocations& allocations);
 
-/// The allocations of every rank of a stage and tensor rank: data ranks are alike, but that with
-/// shard groups the first one alone keeps a snapshot, for it writes the checkpoints.
+/// Allocations of a rank of `stage` (which includes the tensor rank). Data ranks are planned alike,
+/// although with shard groups only the first group keeps a snapshot: it writes the checkpoints.
 Allocations planned_allocations(const PlacedConfig& config, const StepPlans& plans,
                                 const Stage& stage);
-/// Batches of a rank, the numbers of a step, and the plans of one, which every rank builds.
+/// Bytes of a rank's batches, of the numbers of a step, and of the plans of all stages, which every
+/// rank builds.
 std::int64_t batch_bytes(const Config& config, const BatchShape& shape);
 std::int64_t number_bytes(const Config& config);
 std::int64_t plan_bytes(const StepPlans& plans);
-/// The most that loading weights, and saving and restoring checkpoints, take for a while.
+/// Largest temporary bytes of loading weights and of saving and restoring checkpoints.
 std::int64_t staging_of(const PlacedConfig& config, const std::vector<ParameterBlock>& blocks);
 
 class MemoryPlan {
  public:
-  /// `program`: bytes of a process of this program that has allocated nothing yet.
+  /// `program`: bytes of the process before it allocates.
   MemoryPlan(const PlacedConfig& config, const StepPlans& plans, std::int64_t program);
 
   const GridShape& grid() const { return grid_; }
   const RankMemory& of(int rank) const;
   int stage_of(int rank) const { return grid_.coordinate(rank, Axis::pipeline); }
-  /// The first rank of those with the most of what there is least room for.
+  /// First of the ranks with the most bytes in the scarcer memory.
   int fullest() const;
-  /// The ranks of that of the nodes with `ranks_per_node` neighbouring ranks each which takes the
-  /// most.
+  /// Ranks of the node that needs the most memory, with `ranks_per_node` consecutive ranks per
+  /// node.
   std::vector<int> fullest_node(int ranks_per_node) const;
 
  private:

@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// Allocations by kind, and by the name of their region of a device's memory.
+// Allocations by kind, and by region of a device's memory.
 #include "kernels/base/device/stream_workspace.hpp"
 #include "src/forecast/memory_plan.hpp"
 
@@ -10,7 +9,7 @@ std::int64_t footprint(std::int64_t bytes) {
   return static_cast<std::int64_t>(Buffer::footprint(static_cast<std::size_t>(bytes)));
 }
 
-// A part of a device's memory, by the name that its owner takes it under.
+// A region of a device's memory, with the name that its owner uses.
 struct DevicePart {
   const char* name;
   std::int64_t KindBytes::*kind;
@@ -36,7 +35,7 @@ std::vector<DevicePart> device_parts(const Allocations& is) {
   };
 }
 
-// On the host, where tensors are a device's.
+// Host memory of a run on a GPU.
 KindBytes beside_gpu(const Allocations& is, std::int64_t program) {
   KindBytes bytes;
   bytes.parameters = footprint(is.state.stored.hosted);

@@ -11,7 +11,8 @@
 namespace triax {
 namespace {
 
-// Instructions of a plan by what they send: the micro-batch makes no difference.
+// Instructions of a plan with their counts. The micro-batch does not change what an instruction
+// sends.
 std::map<Op, std::uint64_t> counted(const Plan& plan) {
   std::map<Op, std::uint64_t> counts;
   for (Op op : plan) {
@@ -21,8 +22,8 @@ std::map<Op, std::uint64_t> counted(const Plan& plan) {
   return counts;
 }
 
-// Messages that differ between the data ranks of a shard group: under ZeRO-2 each sums what it
-// keeps of the gradients.
+// Whether the message differs between the data ranks of a shard group: under ZeRO-2 and ZeRO-3 each
+// sums only the gradients it keeps.
 bool depends_on_data_rank(const Op& op, const StateOptions& options) {
   return op.kind == OpKind::TensorSum && options.shard.cuts_gradients();
 }
@@ -32,7 +33,7 @@ class Counter {
   Counter(const PlacedConfig& config, MessagePlan& total)
       : config_(config), options_(state_options(config, 0)), total_(total) {}
 
-  // All data ranks of a stage and tensor rank.
+  // Adds the messages of all data ranks of a stage and tensor rank.
   void add(const Stage& stage, const std::map<Op, std::uint64_t>& ops) {
     const auto data = static_cast<std::uint64_t>(config_.parallel.data);
     std::vector<ParameterBlock> blocks = lay_out_blocks(stage, options_.shard);
@@ -120,7 +121,8 @@ OpMessages::Sent OpMessages::of(const Op& op) const {
 
 std::uint64_t OpMessages::peak_scratch(const Plan& plan) const {
   std::uint64_t peak = 0;
-  std::uint64_t reducing = 0;  // of reductions under way; what else needs any is waited for at once
+  std::uint64_t reducing =
+      0;  // of reductions under way; other messages with scratch are waited for at once
   for (const Op& op : plan) {
     const std::uint64_t own = of(op).messages.scratch;
     peak = std::max(peak, reducing + own);
@@ -143,7 +145,7 @@ std::uint64_t OpMessages::held(const Plan& plan) const {
     const Sent sent = of(op);
     if (sent.messages.part == 0) continue;
     add(groups_.of(op.kind, sent.axis), sent.messages);
-    // Some sums of a bucket are over all tensor ranks, others over those with the same heads.
+    // A bucket has sums over all tensor ranks and sums over those with the same heads.
     if (op.kind == OpKind::TensorSum) add(groups_.same_heads, sent.messages);
   }
   std::uint64_t bytes = 0;
@@ -153,7 +155,7 @@ std::uint64_t OpMessages::held(const Plan& plan) const {
 
 namespace {
 
-// The instruction that ends the message which this one starts; the same where it ends at once.
+// Kind of the instruction that completes the message `start` begins; `start` itself if it waits.
 OpKind end_of(OpKind start) {
   switch (start) {
     case OpKind::SendActivationStart:
@@ -177,7 +179,8 @@ bool receives(const Op& op) {
   return op.kind == OpKind::RecvActivationStart || op.kind == OpKind::RecvGradientStart;
 }
 
-// ReduceStart of ZeRO-2 names the micro-batch, ReduceWait too; a block has one at a time.
+// Key of an instruction in the map of messages under way, without the micro-batch that reductions
+// name under ZeRO-2: a bucket has one reduction at a time.
 Op key_of(Op op) {
   if (op.kind == OpKind::ReduceWait) op.microbatch = 0;
   return op;
@@ -187,7 +190,7 @@ Op key_of(Op op) {
 
 std::uint64_t OpMessages::peak_staged(const Plan& plan) const {
   StagingMemory memory(true);
-  std::map<Op, int> under_way;  // pieces, by the instruction that ends the message
+  std::map<Op, int> under_way;  // staged pieces, by the instruction that completes the message
   for (const Op& op : plan) {
     if (const auto found = under_way.find(key_of(op)); found != under_way.end()) {
       memory.release(found->second);
@@ -219,7 +222,7 @@ SharingGroups::SharingGroups(const PlacedConfig& config) {
   const int data = sharing(Axis::data);
   shard = {cut.size, run_of_groups(data, 1, cut.size)};
   across_shards = {cut.groups, run_of_groups(data, cut.size, cut.groups)};
-  // With one key and value head it is the axis itself.
+  // With a single key and value head the group is the tensor axis itself.
   const int copies = head_shard(config.model, {grid.tensor, 0}).kv_copies;
   const int same = copies < grid.tensor ? copies : 1;
   same_heads = {same, run_of_groups(sharing(Axis::tensor), 1, same)};
@@ -246,9 +249,9 @@ std::int64_t SharingGroups::Group::slot_bytes() const {
   return sharing == ranks ? node::slot_bytes(ranks) : 2 * node::slot_bytes(sharing);
 }
 
-// Where all ranks share memory, any sum may go by messages: which way is faster is found as a run
-// starts (choose_sizes). Across nodes small ones do, and those that a node's ranks cannot cut: any
-// all-reduce may be one.
+// If all ranks share memory, any sum may use messages instead: choose_sizes measures at the start
+// of a run which is faster. Across nodes, small sums use messages, and those that a node's ranks
+// cannot cut, which any all-reduce may be.
 SharingGroups::Group::Held SharingGroups::Group::held_for(const Messages& messages) const {
   const std::uint64_t part = messages.part;
   if (sharing == 1 || sharing == ranks) return {direct::held_bytes(ranks, part), 0};

@@ -13,10 +13,10 @@ namespace triax {
 namespace {
 
 constexpr double gib = 1024.0 * 1024.0 * 1024.0;
-// HDF5's own part of a file: some pages for each block of the stage.
+// Bytes per file for HDF5's metadata: some pages for each bucket of the stage.
 constexpr double own_part = 1024.0 * 1024.0;
 
-// Bytes that the ranks of a machine keep in one directory.
+// An offload directory, and the bytes that the ranks of a machine keep there.
 struct Target {
   std::string section;  // "zero_optimization.offload_optimizer"
   std::string path;
@@ -46,7 +46,7 @@ bool same_file_system(const std::string& a, const std::string& b) {
          first.st_dev == second.st_dev;
 }
 
-// `together`: all that goes to one file system.
+// `together`: all targets on one file system.
 [[noreturn]] void refuse(const std::vector<Target>& together, std::size_t ranks, double needed,
                          double free) {
   std::vector<std::string> parts;

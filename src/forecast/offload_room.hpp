@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Whether the disks that a job names have room for what it keeps there, before it starts.
+// Checks of the offload directories of a job before it starts: free space and write access.
 #include <functional>
 #include <string>
 #include <vector>
@@ -11,20 +11,20 @@
 
 namespace triax {
 
-/// Bytes that a user may still write on the file system of a directory that is there.
+/// Bytes that a user may still write to the file system of an existing directory.
 double free_bytes(const std::string& directory);
 
-/// UsageError where the files of `ranks`, which share a machine, do not fit the file systems that
-/// the job's nvme_path name: with the paths, what is needed and free, and what to do. Directories
-/// that are not there are passed over: they are told of otherwise.
+/// UsageError if the offload files of `ranks`, which share a machine, do not fit the file systems
+/// of the job's nvme_path keys; the text has the paths and the needed and free bytes. Skips absent
+/// directories, which other checks report.
 void check_offload_room(const Config& config, const MemoryPlan& plan, const std::vector<int>& ranks,
                         const std::function<double(const std::string&)>& free = free_bytes);
 
-/// The same for every machine of a grid. Collective; all ranks throw alike.
+/// check_offload_room() for every machine of the grid. Collective; all ranks throw.
 void check_offload_room(const Config& config, const MemoryPlan& plan, const ProcessGrid& grid);
 
-/// UsageError where a machine of the grid cannot write in its directories. Collective; all ranks
-/// throw alike.
+/// UsageError if a machine of the grid cannot write to its offload directories. Collective; all
+/// ranks throw.
 void check_offload_writable(const Config& config, const MemoryPlan& plan, const ProcessGrid& grid);
 
 }  // namespace triax

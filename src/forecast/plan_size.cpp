@@ -33,7 +33,7 @@ double planning_bytes(const Config& config) {
   const OffloadOptimizerConfig& offload = config.zero.offload_optimizer;
   // Instructions per layer and micro-batch; embedding and head count as two layers.
   double of_a_layer = 2.0;                                           // forward and backward
-  if (config.recompute.what == Recompute::layer) of_a_layer += 2.0;  // and what is dropped
+  if (config.recompute.what == Recompute::layer) of_a_layer += 2.0;  // and dropped frames
   if (config.zero.stage >= 2) of_a_layer += 2.0;                     // reductions start and end
   if (config.zero.stage >= 3) of_a_layer += 6.0;                     // gathers, for each pass
   if (!config.data.valid.empty()) of_a_layer += config.zero.stage >= 3 ? 4.0 : 1.0;
@@ -46,7 +46,7 @@ double planning_bytes(const Config& config) {
     instructions +=
         of_a_part * count_parameters(config.model) / (part * shards * config.parallel.tensor);
   }
-  constexpr double at_once = 2.0;  // a pass makes a plan from another
+  constexpr double at_once = 2.0;  // a pass builds a new plan from the previous one
   return at_once * instructions * sizeof(Op);
 }
 

@@ -5,12 +5,12 @@
 
 namespace triax {
 
-/// Parameters of a model, tied ones once. From two models of one and two blocks: a million blocks
-/// cost no more.
+/// Number of parameters of a model; tied ones count once. Extrapolated from models of one and two
+/// blocks, so the time does not depend on the number of blocks.
 double count_parameters(const ModelConfig& model);
 
-/// About what a plan is made from: its instructions, forward and backward and for parts of
-/// offloaded state. A number that may not fit an int64.
+/// Approximate bytes needed to make a plan: its instructions for forward and backward passes and
+/// for sub-groups of offloaded state. A double, because it may not fit an int64.
 double planning_bytes(const Config& config);
 
 }  // namespace triax

@@ -5,7 +5,7 @@
 
 namespace triax {
 
-// Not getrusage: its peak is that of the program that started this one if that was larger.
+// Reads /proc instead of getrusage, whose peak includes the program that started this one.
 std::int64_t status_bytes(std::string_view key, const std::string& proc) {
   std::ifstream status(proc + "/self/status");
   for (std::string line; std::getline(status, line);)

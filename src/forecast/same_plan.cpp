@@ -13,8 +13,8 @@
 namespace triax {
 namespace {
 
-// Hash of words, as FNV-1a is of bytes: another word gives another hash, two may hide each other by
-// chance.
+// Hash of 64-bit words, built like FNV-1a. One changed word always changes the hash; two changes
+// may cancel by chance.
 class Hash {
  public:
   void add(std::uint64_t word) {
@@ -86,7 +86,7 @@ MessageList list_of(const StepPlans& plans) {
   return list;
 }
 
-// Messages of an instruction, from the layout of its rank.
+// Computes the messages of an instruction from the layout of its rank.
 class Sender {
  public:
   Sender(const PlacedConfig& config, const RankPlace& rank)
@@ -94,7 +94,7 @@ class Sender {
         blocks_(lay_out_blocks(stage_, data_shard(config, rank.data))),
         messages_(config, stage_, blocks_) {}
 
-  /// With the runs of a block that its totals do not tell.
+  /// `calls` includes the ranges of a bucket that are not visible in the total bytes.
   std::pair<Axis, PlannedMessage> message(const Op& op) const {
     const OpMessages::Sent sent = messages_.of(op);
     PlannedMessage message{.op = op, .bytes = sent.messages.total().bytes};
@@ -129,12 +129,12 @@ std::string text_of(const PlannedMessage* message) {
                      message->bytes == 0 ? "" : fmt::format(" with {} bytes", message->bytes));
 }
 
-// Ranks, and what must be the same on them.
+// A group of ranks, and the hash that must be equal on them.
 struct Compared {
   Communicator& group;
   std::string name;
   std::uint64_t hash;
-  std::function<MessageList()> list;  // made where hashes differ
+  std::function<MessageList()> list;  // made only if hashes differ
 };
 
 void from_first(Communicator& group, void* data, std::size_t bytes) {
@@ -151,8 +151,8 @@ bool differs(const Compared& compared) {
   return first != compared.hash;
 }
 
-// The first that is another than on the first rank of the group, whose rank in the grid is told;
-// empty: none is.
+// Text about the first message that differs from the group's first rank, with that rank's number in
+// the grid; empty: none differs.
 std::string difference(const Compared& compared, int rank) {
   const MessageList here = compared.list();
   std::array<std::int64_t, 2> first = {rank, std::ssize(here)};
@@ -205,7 +205,7 @@ RankMessages rank_messages(const PlacedConfig& config, const StepPlans& plans, R
     }
     ++evaluation;
   }
-  // Each stage has other instructions, and sends alike in all.
+  // Stages have different instructions, but messages between stages have one size everywhere.
   if (config.parallel.pipeline > 1)
     lists.neighbours = {sender.message({OpKind::SendActivationStart}).second};
   return lists;
