@@ -12,7 +12,7 @@
 namespace triax {
 namespace {
 
-constexpr float first_beyond = 65520.0F;  // rounded to the nearest, this is infinite in float16
+constexpr float first_beyond = 65520.0F;  // smallest value that rounds to infinity in float16
 
 bool all_finite(const Tensor& values) {
   double squares = 0.0;
@@ -20,7 +20,7 @@ bool all_finite(const Tensor& values) {
   return std::isfinite(squares);
 }
 
-// Finite values that float16 makes infinities of.
+// Whether finite values become infinite in float16.
 bool overflows(const Tensor& values) {
   return with_type(values.dtype(), [&]<class T>(Type<T>) {
     return std::any_of(values.as<T>(), values.as<T>() + values.elements(), [](T element) {

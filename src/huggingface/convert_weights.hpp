@@ -6,8 +6,8 @@
 
 namespace triax {
 
-/// out = values in out's type. Error that names `tensor` where float16, which ends at 65504, would
-/// make infinities of finite values. Both contiguous and in host memory.
+/// out = values, converted to out's type. Error, naming `tensor`, if finite values would become
+/// infinite in float16 (maximum 65504). Both tensors are contiguous and in host memory.
 void convert_weights(const std::string& tensor, const Tensor& out, const Tensor& values);
 
 }  // namespace triax

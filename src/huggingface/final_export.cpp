@@ -14,7 +14,7 @@
 namespace triax {
 namespace {
 
-// A file of this rank's making, removed when it goes.
+// Removes the file `path` in its destructor if `mine`.
 struct Removed {
   std::string path;
   bool mine;

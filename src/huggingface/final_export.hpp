@@ -9,10 +9,9 @@
 
 namespace triax {
 
-/// Writes the whole model for Hugging Face to huggingface in run.directory, in place of a former
-/// one: in the type of the training, or bf16 where that is float32. From `checkpoint`; where that
-/// is empty, from a file of the weights alone, in run.directory, which is there for as long as it
-/// takes. Collective; an Error is thrown on every rank alike.
+/// Exports the model to <run.directory>/huggingface, replacing an earlier export: in the 16-bit
+/// type of the training, or bf16 if that is float32. Reads `checkpoint`; if it is empty, writes a
+/// temporary file of the weights to run.directory first. Collective; all ranks throw an Error.
 void export_at_end(const Stream& stream, const Config& config, const std::string& checkpoint,
                    ParameterStore& store, const ProcessGrid& grid);
 

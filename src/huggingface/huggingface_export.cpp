@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* config_name = "config.json";
 
-// A file that a reader would take for (a part of) the model; with ".tmp", what is left of one.
+// Whether `name` is a weights file or the index of a model, or the ".tmp" file of one.
 bool is_weights(std::string name) {
   if (name.ends_with(".tmp")) name.resize(name.size() - 4);
   return name == safetensors_index_name ||
@@ -43,14 +43,14 @@ std::vector<std::string> names_in(const std::string& directory) {
   return names;
 }
 
-// Removes the remains of a killed export, on the rank that holds the target.
+// Removes the ".tmp" files of a killed export. Called on the rank that holds the OutputTarget.
 void remove_left(const std::string& directory) {
   for (const std::string& name : names_in(directory))
     if (name.ends_with(".tmp") && (is_weights(name) || name == std::string(config_name) + ".tmp"))
       fs::remove(fs::path(directory) / name);
 }
 
-// UsageError where a model is there that is not to be replaced.
+// UsageError if the directory holds a model and `replace` is false.
 void require_no_model(const std::string& directory, bool replace) {
   for (const std::string& name : names_in(directory))
     if (!replace && !name.ends_with(".tmp") && (is_weights(name) || name == config_name))
@@ -58,10 +58,10 @@ void require_no_model(const std::string& directory, bool replace) {
                        "Give another directory, or --force");
 }
 
-// Tensors of a checkpoint in an export, and the file of each.
+// Tensors of an export, and their files.
 class Export {
  public:
-  /// `reader`, of the file `checkpoint`, outlives it.
+  /// `reader` of the file `checkpoint` outlives the object.
   Export(const CheckpointReader& reader, const std::string& checkpoint,
          const ExportOptions& options)
       : reader_(reader),
@@ -83,7 +83,7 @@ class Export {
 
   const std::vector<SafetensorsShard>& shards() const { return shards_; }
   std::string config() const { return huggingface_config(model_, type_); }
-  /// Configuration of the checkpoint's model.
+  /// HDF5 group of the checkpoint that the tensors are read from.
   const std::string& group() const { return group_; }
 
   ExportSummary summary() const {
@@ -96,8 +96,8 @@ class Export {
     return sum;
   }
 
-  // One file, tensor by tensor in pieces. A piece is read in the type of the checkpoint, so that
-  // what is not converted keeps its bits.
+  // Writes one file, tensor by tensor in pieces. A piece is read in the type of the checkpoint, so
+  // that unconverted values keep their bits.
   void write(const SafetensorsShard& shard, SafetensorsWriter& writer) {
     for (const SafetensorsTensor& tensor : shard.tensors) {
       const std::string name = group_ + tensor.name;
@@ -136,14 +136,14 @@ class Export {
   std::vector<std::byte> stored_, converted_;
 };
 
-// Bytes of a file; 0: it is not there.
+// Bytes of a file; 0 if it is absent.
 std::uint64_t bytes_of(const std::string& directory, const SafetensorsShard& shard) {
   std::error_code absent;
   const auto bytes = fs::file_size(fs::path(directory) / shard.file, absent);
   return absent ? 0 : bytes;
 }
 
-// Collective, of the files as the ranks that wrote them see them.
+// Bytes of every file as seen by the rank that wrote it. Collective.
 std::vector<std::uint64_t> bytes_written(const Export& weights, const std::string& directory,
                                          const Ranks& ranks) {
   std::vector<std::uint64_t> bytes(weights.shards().size());
@@ -154,8 +154,8 @@ std::vector<std::uint64_t> bytes_written(const Export& weights, const std::strin
   return bytes;
 }
 
-// By one rank: files of others come to be seen after a while on some file systems, and never where
-// the nodes have a directory of this name each.
+// Waits until this rank sees the files of all ranks: some file systems show them late, and never if
+// each node has a directory of its own under this name. One rank only.
 void require_all_here(const Export& weights, const std::string& directory,
                       const std::vector<std::uint64_t>& written) {
   using Clock = std::chrono::steady_clock;
@@ -172,8 +172,8 @@ void require_all_here(const Export& weights, const std::string& directory,
   }
 }
 
-// By one rank, when every rank's own files have their names: removes what is left of a former
-// model, where it is to be replaced, and says what there is now.
+// Writes the index and config.json, and removes the other files of a replaced model. One rank only,
+// after all files have their final names.
 void complete(const Export& weights, const std::string& directory, bool replace) {
   std::set<std::string> ours;
   for (const SafetensorsShard& shard : weights.shards()) ours.insert(shard.file);
@@ -217,7 +217,8 @@ ExportSummary export_huggingface(const std::string& checkpoint, const std::strin
   });
   agreed(ranks, [&] {
     if (rank != 0) return;
-    require_no_model(directory, options.replace);  // one that came meanwhile
+    require_no_model(directory,
+                     options.replace);  // another process may have written a model meanwhile
     fs::remove(fs::path(directory) / config_name);
   });
   agreed(ranks, [&] {

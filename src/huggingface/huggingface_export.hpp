@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A checkpoint's weights as a directory that Hugging Face's transformers loads.
+// Export of a checkpoint's weights as a model directory for Hugging Face's transformers.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,28 +11,28 @@
 namespace triax {
 
 struct ExportOptions {
-  std::optional<DType> type = {};            // f32, bf16 or f16; none: that of /model
-  std::int64_t shard_bytes = 5'000'000'000;  // of a file's tensors, at most; a larger tensor has a
-                                             // file of its own
-  bool replace = false;                      // a model that the directory holds
-  bool verify = false;                       // the checkpoint, against its checksums
+  std::optional<DType> type = {};  // f32, bf16 or f16; nothing: the type of /model
+  std::int64_t shard_bytes =
+      5'000'000'000;     // limit on a file's tensors; a larger tensor has a file of its own
+  bool replace = false;  // replace a model in the directory
+  bool verify = false;   // verify the checkpoint's checksums first
 };
 
 struct ExportSummary {
-  std::int64_t files = 0, tensors = 0, bytes = 0;  // of weights
+  std::int64_t files = 0, tensors = 0, bytes = 0;  // of the weights
   DType type = DType::f32;
-  bool checksums = true;  // the checkpoint has some; without, it cannot be verified
+  bool checksums = true;  // false: the checkpoint has none, so `verify` could not check it
 };
 
-/// Writes model.safetensors (or shards with their index) and config.json into `directory`, which is
-/// made. In the type of /model the weights are those bits; in another they are rounded, to nearest
-/// even, from /master where the checkpoint has it. A tied head is not written twice.
+/// Writes model.safetensors (or shards with their index) and config.json to `directory`, which is
+/// created. In the type of /model the weights keep their bits; another type is rounded to nearest
+/// even, from /master if the checkpoint has it. A tied head is written once.
 ///
-/// The ranks share out the files; each holds 8 MiB at a time. Every file is written and synced
-/// under a temporary name before the first gets its own: a failure before that leaves a former
-/// export whole. config.json comes last. Collective. Error where the checkpoint lacks a tensor or
-/// is damaged, and of disks; before the tensors are read, UsageError where the directory holds a
-/// model and `replace` is false, and whatever else is wrong with it (OutputTarget, room).
+/// The ranks share the files; each rank holds 8 MiB at a time. All files are written and synced
+/// under temporary names before the first is renamed: a failure until then leaves an earlier export
+/// whole. config.json is written last. Collective. Error if the checkpoint lacks a tensor or is
+/// damaged, or a disk fails. Before any tensor is read: UsageError if the directory holds a model
+/// and `replace` is false; the errors of OutputTarget; an error if the disk has too little space.
 ExportSummary export_huggingface(const std::string& checkpoint, const std::string& directory,
                                  const ExportOptions& options, const Ranks& ranks);
 

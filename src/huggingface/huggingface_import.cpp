@@ -49,7 +49,7 @@ void write_tensor(CheckpointWriter& writer, const HuggingfaceWeights& weights,
 ImportSummary import_huggingface(const std::string& directory, const std::string& file,
                                  const ImportOptions& options) {
   const OutputTarget target(file, OutputTarget::Kind::file);
-  // A link to what is not here now counts.
+  // A dangling link counts as an existing file.
   if (!options.replace && std::filesystem::exists(std::filesystem::symlink_status(file)))
     throw UsageError(fmt::format("{} is there already", file), {}, "Give another name, or --force");
   std::vector<std::string> warnings;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A Hugging Face directory as a checkpoint of step 0.
+// Import of a Hugging Face model directory as a checkpoint of step 0.
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,22 +10,23 @@
 namespace triax {
 
 struct ImportOptions {
-  std::optional<DType> type = {};  // of /model: f32, bf16 or f16; none: that of the files, float32
-                                   // where they have several
-  bool replace = false;            // a file that is there
+  std::optional<DType> type = {};  // type of /model: f32, bf16 or f16; nothing: the type of the
+                                   // files, f32 if they have several
+  bool replace = false;            // replace an existing file
 };
 
 struct ImportSummary {
   std::int64_t tensors = 0, bytes = 0;
   DType type = DType::f32;
-  std::vector<std::string> warnings;  // of config.json's keys without effect, of tensors' names
+  std::vector<std::string>
+      warnings;  // about keys of config.json without effect, and names of tensors
 };
 
-/// Makes the checkpoint `file` of config.json and the safetensors in `directory`: /model and
-/// nothing of an optimizer, at step 0. By one process; 6 MiB of weights at a time. Error for
-/// tensors that are missing or of another shape than config.json says, and of disks; UsageError for
-/// a config.json that triax cannot train, and, before anything is read, for a `file` that cannot be
-/// written (OutputTarget).
+/// Writes the checkpoint `file` of step 0 from config.json and the safetensors files in
+/// `directory`: /model, and no optimizer state. One process, with 6 MiB of weights at a time. Error
+/// if a tensor is missing or has a shape other than config.json defines, or a disk fails;
+/// UsageError for a config.json that triax cannot train, and the errors of OutputTarget for `file`,
+/// before anything is read.
 ImportSummary import_huggingface(const std::string& directory, const std::string& file,
                                  const ImportOptions& options);
 
