@@ -14,7 +14,8 @@
 namespace triax {
 namespace {
 
-// Memory of a forward pass: the residual stream before and after a layer, one frame, and scratch.
+// Memory of a forward pass: the residual stream before and after a layer (T, C), and one frame.
+// Scratch follows in the arena.
 struct Workspace {
   Tensor in, out, frame;
   Workspace(Arena& arena, const Stage& stage, const BatchShape& shape, std::int64_t width)
@@ -27,7 +28,7 @@ struct Workspace {
   }
 };
 
-// `length` tokens of one text, behind `past` others.
+// Shape of `length` tokens of one text after `past` cached tokens.
 BatchShape text_shape(std::int64_t length, std::int64_t past, MemorySpace space) {
   BatchShape shape = batch_shape(1, length, {}, DType::f32, DType::f32, space);
   shape.past = past;
@@ -42,14 +43,16 @@ std::size_t memory_bytes(const Stage& stage, const BatchShape& shape, std::int64
          std::max(stage.scratch_bytes(shape), head);
 }
 
-// For a text of any length up to `context`, and for one token behind as many as there can be.
+// Bytes that suffice for any text of up to `context` tokens, and for one token after context - 1
+// cached ones.
 std::size_t memory_bytes(const Stage& stage, std::int64_t context, std::int64_t width,
                          MemorySpace space) {
   return std::max(memory_bytes(stage, text_shape(context, 0, space), width),
                   memory_bytes(stage, text_shape(1, context - 1, space), width));
 }
 
-// Keys and values of each block for so many tokens: see Context::cache.
+// Shape of the KV cache of all blocks for `context` tokens (see Context::cache): (blocks x context,
+// 2 x kv_heads x head_size).
 Shape cache_shape(const ModelConfig& model, std::int64_t context) {
   return {model.layers * context, 2 * std::int64_t{model.kv_heads} * model.head_size};
 }
@@ -89,7 +92,7 @@ std::int32_t choose_token(const std::vector<float>& logits, const SamplingOption
 }
 
 std::int64_t trained_length(const CheckpointHeader& header) {
-  // Whoever trained model.from may have done so on longer ones.
+  // Weights of model.from may have been trained on longer sequences than this job's.
   const nlohmann::json job = nlohmann::json::parse(header.job, nullptr, false);
   const nlohmann::json::json_pointer from("/model/from");
   const bool elsewhere = job.contains(from) && !job[from].is_null();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Text from a checkpoint, one token at a time, on one rank.
+// Text generation from a checkpoint, one token at a time, on one rank.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -21,41 +21,41 @@ struct SamplingOptions {
   double temperature = 1.0;  // 0: greedy
   int top_k = 0;             // 0: all tokens
   std::uint64_t seed = 1234;
-  std::int32_t tokens = 0;  // draw from the first so many tokens of the vocabulary only; 0: all
+  std::int32_t tokens = 0;  // draw only from the first `tokens` tokens of the vocabulary; 0: all
 };
 
-/// The token to take next from logits (V): the largest where temperature is 0 or top_k 1, else
-/// drawn from softmax(logits / temperature) over the top_k largest. `uniform` in [0, 1) decides.
-/// Ties go to the lower token.
+/// Next token from logits (V): the largest if temperature is 0 or top_k is 1, else drawn from
+/// softmax(logits / temperature) over the top_k largest, by `uniform` in [0, 1). Ties go to the
+/// lower token.
 std::int32_t choose_token(const std::vector<float>& logits, const SamplingOptions& options,
                           double uniform);
 
-/// The sequence length that a checkpoint's weights were trained with: its job's, or all positions
-/// of a model that comes from elsewhere.
+/// Sequence length (tokens) that a checkpoint's weights were trained with: data.seq_length of its
+/// job, or all positions of the model if it was imported or started from model.from.
 std::int64_t trained_length(const CheckpointHeader& header);
 
-/// A model for inference: weights, the keys and values of a text of context() tokens, and nothing
-/// else of a run.
+/// A model for inference: weights and a KV cache of context() tokens, without gradients or
+/// optimizer state.
 class Generator {
  public:
-  /// `context`: the longest sequence it will see. `space`: where it computes; none: on a GPU where
-  /// there is one.
+  /// `context`: longest sequence in tokens, at most the model's positions. `space`: where it
+  /// computes; nothing: on a GPU if there is one.
   Generator(const CheckpointReader& checkpoint, std::int64_t context,
             std::optional<MemorySpace> space = std::nullopt);
   ~Generator();
 
   const ModelConfig& model() const { return model_; }
   std::int64_t context() const { return context_; }
-  /// Logits (V) of the token after `tokens`, which are at least one and at most context(). All of
-  /// them are computed, together: the same bits whatever was asked for before.
+  /// Logits (V) of the token after `tokens` (1 to context() tokens). All tokens are computed
+  /// together, so the result does not depend on earlier calls, bit for bit.
   const std::vector<float>& logits(const std::vector<std::int32_t>& tokens);
-  /// Logits of the token after the text of the last call and `token`: those of logits() but for
-  /// rounding. Only `token` is computed, and attends to the keys and values that are kept of the
-  /// others, so that it costs about one pass over the weights. Where context() tokens are full, the
-  /// first one leaves and every other moves to another position: then all are computed anew.
+  /// Appends `token` to the text of the last call and returns the logits (V) after it, equal to
+  /// logits() up to rounding. Only `token` is computed, with the KV cache of the others: about one
+  /// pass over the weights. Beyond context() tokens the first token is dropped, all others change
+  /// position, and all are computed again.
   const std::vector<float>& logits_after(std::int32_t token);
-  /// Continues `tokens`; `emit` sees each new token as it is chosen. The model sees the last
-  /// context() tokens.
+  /// Continues `tokens` by options.max_tokens tokens and calls `emit` for each. The model sees the
+  /// last context() tokens.
   void generate(std::vector<std::int32_t> tokens, const SamplingOptions& options,
                 const std::function<void(std::int32_t)>& emit);
 
@@ -65,12 +65,12 @@ class Generator {
 
   ModelConfig model_;
   std::int64_t context_;
-  ProcessGrid grid_;  // of this process alone
+  ProcessGrid grid_;  // one rank: this process
   Stream stream_;
   Stage stage_;
   ParameterStore store_;
   Buffer memory_;              // activations, frame and scratch
-  Buffer cache_;               // Context::cache of each block, context_ positions
+  Buffer cache_;               // KV cache: Context::cache of each block, context_ positions
   Mirror input_;               // tokens: (context) int32
   Mirror output_;              // logits: (V) float32
   std::vector<float> logits_;  // (V)
