@@ -17,7 +17,7 @@ namespace {
 constexpr double mebibyte = 1024.0 * 1024.0;
 constexpr double gibibyte = 1024.0 * mebibyte;
 
-// "ranks 0-3, 8" of ascending numbers.
+// Text of ascending rank numbers: "ranks 0-3, 8".
 std::string ranks_text(const std::vector<int>& ranks) {
   std::vector<std::string> ranges;
   for (std::size_t i = 0; i < ranks.size();) {
@@ -32,7 +32,7 @@ std::string ranks_text(const std::vector<int>& ranks) {
 
 using Value = std::function<std::string(const RankFacts&)>;
 
-// The ranks of each value, the value of most ranks first.
+// Ranks grouped by `value`, the largest group first.
 std::vector<std::pair<std::string, std::vector<int>>> by_value(const std::vector<RankFacts>& ranks,
                                                                const Value& value) {
   std::map<std::string, std::vector<int>> sorted;
@@ -218,7 +218,7 @@ void check_clocks(Ranks ranks, Findings& found) {
                      "Files may look older than they are. Have the nodes keep time (chrony, ntp)"});
 }
 
-// "all" or the ranks: the lines of a fact that may differ.
+// Adds the lines of one fact, with the ranks of each value if they differ.
 void add_lines(std::string& text, const char* title, Ranks ranks, const Value& value) {
   constexpr std::size_t most = 6;
   const auto groups = by_value(ranks, value);

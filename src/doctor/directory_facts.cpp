@@ -21,7 +21,7 @@ namespace triax::doctor {
 namespace {
 namespace fs = std::filesystem;
 
-// A name as /proc/self/mounts writes it: blanks are octal numbers.
+// Decodes a name of /proc/self/mounts, where blanks are octal escapes ("\040").
 std::string unescaped(const std::string& name) {
   std::string text;
   for (std::size_t i = 0; i < name.size(); ++i) {
@@ -45,7 +45,7 @@ std::string contents(const char* path) {
   return text.str();
 }
 
-// A file of a name that no other process has, gone when the object goes.
+// A file with a unique name, removed with the object.
 class ProbeFile {
  public:
   explicit ProbeFile(const std::string& directory)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Facts that `triax doctor` finds out about a directory: file system, space, locks, transfers past
-// the cache.
+// Facts of `triax doctor` about a directory: file system, free space, locks, direct transfers.
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -9,19 +8,19 @@ namespace triax::doctor {
 
 struct DirectoryFacts {
   std::string path;     // absolute
-  std::string problem;  // why nothing can be written there; empty: it can
+  std::string problem;  // why it cannot be written; empty: it can
   std::string type;     // "ext4", "nfs4", "lustre", "tmpfs", ...
   double free_bytes = 0.0;
-  std::string lock_problem;  // why one run does not keep out another; empty: it does
-  std::string transfers;     // how blocks are moved to its disk, as offload does
-  bool seen = true;          // the file that rank 0 wrote there is seen by this rank
+  std::string lock_problem;  // why locks do not keep a second run out; empty: they do
+  std::string transfers;     // transfer method of offload files there (BlockFile)
+  bool seen = true;          // this rank sees the file that rank 0 wrote there
 };
 
-/// Writes a small file into the directory, which must be there, and removes it.
+/// Facts of `directory`, which must exist. Writes a small file there and removes it.
 DirectoryFacts directory_facts(const std::string& directory);
 
-/// Type of the file system that `path`, an absolute name, lies in: the longest mount point of
-/// `mounts` (as /proc/self/mounts) that begins it.
+/// Type of the file system of `path` (absolute): of its longest mount point in `mounts`, the text
+/// of /proc/self/mounts.
 std::string file_system_of(const std::string& path, const std::string& mounts);
 
 void to_json(nlohmann::ordered_json& json, const DirectoryFacts& facts);

@@ -50,7 +50,7 @@ double free_shared_memory() {
   return static_cast<double>(space.f_bavail) * static_cast<double>(space.f_frsize);
 }
 
-// Each is bound for a moment to learn its name; no work runs on any.
+// Each GPU is bound for a moment to read its name; nothing is computed on it.
 std::vector<std::string> gpu_names() {
   std::vector<std::string> names;
   for (int index = 0; index < device_count(); ++index) {
@@ -75,7 +75,7 @@ void add_memory(RankFacts& facts) {
   facts.locked_memory = limit_of(RLIMIT_MEMLOCK);
 }
 
-// Whether this rank sees a file that rank 0 wrote, in each directory where rank 0 could.
+// Sets `seen` of each directory that rank 0 can write. Collective.
 void add_sharing(ProcessGrid& grid, std::vector<DirectoryFacts>& directories) {
   if (grid.nodes() == 1) return;
   constexpr double patience = 5.0;
@@ -112,7 +112,7 @@ RankFacts rank_facts(ProcessGrid& grid, const std::vector<std::string>& director
   for (const std::string& directory : directories)
     facts.directories.push_back(directory_facts(directory));
   add_sharing(grid, facts.directories);
-  agree(grid, {});  // a barrier: all read the clock at about the same time
+  agree(grid, {});  // a barrier: all ranks read the clock at about the same time
   facts.clock =
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   return facts;
@@ -125,7 +125,7 @@ std::vector<RankFacts> gather_facts(ProcessGrid& grid, const RankFacts& own) {
   std::int64_t longest = 0;
   for (const std::int64_t one : gather_over_ranks(grid, std::span(&length, 1)))
     longest = std::max(longest, one);
-  // JSON takes blanks at its end.
+  // Padded with blanks, which JSON ignores at the end.
   const std::size_t words = (static_cast<std::size_t>(longest) + 7) / 8;
   std::vector<std::int64_t> packed(words);
   const std::string whole = padded(text, words * 8);
