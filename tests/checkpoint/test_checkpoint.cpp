@@ -19,7 +19,7 @@ ModelConfig golden_model(const std::string& name) {
   return model_from_huggingface(contents(read_golden(name).directory + "/config.json"), name);
 }
 
-// The state of a run on a layout of all ranks.
+// State of a run with a given layout on all ranks.
 struct State {
   ProcessGrid grid;
   Stage stage;
@@ -28,7 +28,7 @@ struct State {
   static DataShard shard_of(const Layout& layout, int data_rank) {
     return {.size = layout.data, .rank = data_rank, .zero_stage = layout.zero};
   }
-  // A checkpoint needs no whole blocks: the pools stay empty.
+  // Saving and restoring needs no whole buckets: the pools stay empty.
   static WholeBuffers whole_of(const Stage& stage, const Layout& layout) {
     return {std::vector<int>(lay_out_blocks(stage, shard_of(layout, 0)).size(), 0), {0}, {0}, {}};
   }
@@ -44,15 +44,15 @@ struct State {
         optimizer(store, {}, 1.0) {}
 };
 
-// Value of an element of a tensor: another number for each tensor and each place.
+// Value of a tensor's element, different for each tensor, index and `salt`.
 float value_at(const std::string& name, std::int64_t index, int salt) {
   const auto seed = std::hash<std::string>{}(name) % 997;
   return static_cast<float>(seed + static_cast<std::size_t>(salt)) +
          static_cast<float>(index % 4099) / 4099.0F;
 }
 
-// Calls visit(value, expected) for every element that memory holds, owned or copied, and padding,
-// which is 0.
+// Calls visit(value, expected) for every element in memory: owned, copied, and padding (expected
+// 0).
 void for_each_value(const ParameterBlock& block, const BlockView& values, int salt,
                     const std::function<void(float&, float)>& visit) {
   std::vector<float> expected(static_cast<std::size_t>(block.elements));
@@ -68,7 +68,7 @@ void for_each_value(const ParameterBlock& block, const BlockView& values, int sa
     visit(values.data.as<float>()[i - values.range.begin], expected[static_cast<std::size_t>(i)]);
 }
 
-// Weights have salt 0, the moments 1 and 2.
+// Visits weights with salt 0 and the moments with salts 1 and 2.
 void for_each_value(const State& state, const std::function<void(float&, float)>& visit) {
   for (int b = 0; b < static_cast<int>(state.store.blocks().size()); ++b) {
     const ParameterBlock& block = state.store.blocks()[static_cast<std::size_t>(b)];
@@ -120,7 +120,8 @@ const std::vector<Layout> layouts = {
     {.pipeline = 2, .data = 2, .zero = 1},
 };
 
-// On every rank a file of one grid fills weights, moments, copies and padding of another exactly.
+// A file of one grid restores weights, moments, copies and padding of another grid exactly, on
+// every rank.
 TEST(Checkpoint, EveryGridRestoresEveryOthersFile) {
   for (const std::string name : {"gpt2-tiny", "gpt2-odd", "qwen2-odd"}) {
     const SharedDirectory directory;
@@ -150,7 +151,7 @@ TEST(Checkpoint, EveryGridRestoresEveryOthersFile) {
   }
 }
 
-// The copy is made at the last instant that the optimizer leaves for it, in one run or in many.
+// The copy is made as late as the optimizer permits, with contiguous pieces and with others.
 TEST(Checkpoint, ASnapshotHasTheStateFromBeforeTheUpdateThatWaitsForIt) {
   const SharedDirectory directory;
   const ModelConfig model = golden_model("gpt2-tiny");
@@ -277,7 +278,7 @@ TEST(Checkpoint, AnotherModelIsRefused) {
   ModelConfig deeper = model;
   deeper.layers = 7;
   EXPECT_THAT(error_on(deeper), HasSubstr("transformer.h.6"));
-  // Models whose tensors have the same names and shapes, or all of whose tensors are there.
+  // Models with the same tensor names and shapes, or whose tensors are all in the file.
   ModelConfig fewer_heads = model;
   fewer_heads.heads = fewer_heads.kv_heads = 3;
   fewer_heads.head_size = 16;

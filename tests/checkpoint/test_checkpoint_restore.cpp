@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// Which other models a checkpoint is resumed as.
+// Changes of the model with which a checkpoint can be resumed.
 #include "io/checkpoint/checkpoint_reader.hpp"
 #include "src/checkpoint/checkpoint.hpp"
 #include "src/config/model/huggingface.hpp"
@@ -12,7 +11,7 @@ namespace {
 
 class ModelChanges : public testing::Test {
  protected:
-  // As a run that resumes a checkpoint of `golden` with another model sees it.
+  // Error of a run that resumes a checkpoint of `golden` with `model`; empty if it succeeds.
   std::string error(const std::string& golden, const ModelConfig& model) {
     return error_of([&] {
       check_same_model(CheckpointReader(imported(directory_, golden)), model, MPI_COMM_NULL);
@@ -27,7 +26,7 @@ class ModelChanges : public testing::Test {
   TempDirectory directory_;
 };
 
-// Rotary positions go on behind the last, which shapes no tensor.
+// Longer rotary positions change no tensor's shape.
 TEST_F(ModelChanges, TheContextOfRotaryPositionsMayGrow) {
   for (const std::string name : {"llama-tiny", "llama-scaled", "qwen2-tiny"}) {
     ModelConfig longer = model_of(name);
@@ -45,7 +44,7 @@ TEST_F(ModelChanges, ThatOfLearnedPositionsMayNot) {
   EXPECT_THAT(error("gpt2-odd", longer), HasSubstr("transformer.wpe.weight"));
 }
 
-// The job is wrong, not the run: status 2.
+// A UsageError (status 2).
 TEST_F(ModelChanges, AnotherShapeIsTheJobsFaultAndItsKeysAndTensorsAreNamed) {
   ModelConfig wider = model_of("gpt2-odd");
   wider.layers += 1;

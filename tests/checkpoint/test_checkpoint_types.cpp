@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// Checkpoints of every element type and ZeRO stage, resumed by every other.
+// Checkpoints of every element type and ZeRO stage, resumed with every other.
 #include <algorithm>
 
 #include "io/checkpoint/checkpoint_reader.hpp"
@@ -33,7 +32,7 @@ nlohmann::json job_in(const std::string& directory, const Layout& layout) {
   return job;
 }
 
-// The losses of the last two of four steps, resumed after the second.
+// Losses of steps 2 and 3 of four, resumed after the second step.
 std::vector<double> resumed_losses(const std::string& file, const std::string& directory,
                                    const Layout& layout) {
   auto job = job_in(directory, layout);
@@ -65,8 +64,8 @@ TEST(CheckpointTypes, EachResumesEveryOther) {
   }
 }
 
-// Pieces that do not fit the staging buffer go through it part by part: columns of c_attn where
-// they are saved, and all that is rounded where it is restored.
+// Pieces larger than the bounce buffer pass through it part by part: columns of c_attn when saved,
+// and everything that is rounded when restored.
 TEST(CheckpointTypes, PiecesLargerThanTheStagingBuffer) {
   if (world_size() > 2) return;
   const SharedDirectory directory;
@@ -102,7 +101,7 @@ TEST(CheckpointTypes, PiecesLargerThanTheStagingBuffer) {
   }
 }
 
-// A float32 run resumes a 16-bit one from what that stepped: its float32 master weights.
+// A float32 run resumes a 16-bit run from its float32 master weights.
 TEST(CheckpointTypes, MasterWeightsLoseNothing) {
   const SharedDirectory directory;
   auto job =

@@ -12,14 +12,14 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// 101 tokens: 10 samples of 10 tokens an epoch, 20 of 5, 14 of 7.
+// 101 tokens: an epoch has 10 samples of 10 tokens, 20 of 5 or 14 of 7.
 class ResumeChanges : public testing::Test {
  protected:
   ResumeChanges() { job_["data"] = {{"train", {file_}}, {"seq_length", 10}, {"shuffle", false}}; }
 
   TokenReader reader(int length) const { return {{file_}, length, false, 0}; }
   LoadedJob loaded() const { return load(job_, 1); }
-  // Header of a checkpoint of that job after `samples` samples.
+  // Header of a checkpoint of the job after `samples` samples.
   CheckpointHeader header(std::int64_t samples = 3) const {
     const LoadedJob job = loaded();
     CheckpointHeader header;
@@ -119,7 +119,7 @@ TEST_F(ResumeChanges, OfARunThatIsDoneAreThoseOfTheJob) {
   EXPECT_THAT(changes(before), testing::Contains(HasSubstr("cosine")));
 }
 
-// An older triax reads the job, and no more of it than it knows.
+// An older triax reads the job and ignores keys it does not know.
 TEST_F(ResumeChanges, LossesStandInTheJobOfAFileAndAreThoseOfItsData) {
   CheckpointHeader before = header();
   EXPECT_EQ(resume_losses(before, loaded().resolved), "") << "of a triax that did not write them";

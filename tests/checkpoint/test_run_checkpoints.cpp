@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// However a run writes its checkpoints, they are the same, and so is the run.
+// Checkpoints and losses are equal in every way of writing checkpoints.
 #include <algorithm>
 #include <filesystem>
 
@@ -29,7 +28,7 @@ nlohmann::json job_in(const std::string& directory, bool bf16) {
   return job;
 }
 
-// As many, undamaged, with the same bits in every tensor.
+// Expects the same number of checkpoints, undamaged, with equal bits in every tensor.
 void expect_same_checkpoints(const std::string& run, const std::string& other) {
   ASSERT_EQ(checkpoint_names(run), checkpoint_names(other));
   for (const std::string& file : checkpoint_names(run)) {
@@ -64,8 +63,8 @@ TEST(RunCheckpoints, AreTheSameHoweverTheyAreWritten) {
   }
 }
 
-// State on a disk comes in parts, whose ends cut tensors. Those of the model are large enough for a
-// part of one to be moved in its page of a copy.
+// State on a disk comes in sub-groups whose ends cut tensors. The tensors are so large that the
+// copy of a part of one begins within a page.
 TEST(RunCheckpoints, OfStateOnADiskAreTheSameHoweverTheyAreWritten) {
   const SharedDirectory directory;
   const bool bf16 = world_size() == 2;
@@ -94,7 +93,7 @@ TEST(RunCheckpoints, OfStateOnADiskAreTheSameHoweverTheyAreWritten) {
   }
 }
 
-// A file that is still being written when the next is due is waited for; so is the last.
+// The run waits for a file that is still being written when the next is due, and for the last one.
 TEST(RunCheckpoints, OneEachStepInTheBackgroundIsPossible) {
   const SharedDirectory directory;
   auto job = job_in(directory.path("run"), false);
@@ -103,7 +102,8 @@ TEST(RunCheckpoints, OneEachStepInTheBackgroundIsPossible) {
   EXPECT_EQ(checkpoint_names(directory.path("run")).size(), 6U);
 }
 
-// The update follows at once, and begins with what is copied last: it has to wait. Values were 0.
+// The update follows at once and begins with the state that is copied last, so it has to wait.
+// Initial values are 0.
 TEST(RunCheckpoints, WhatIsUpdatedAfterTheStartIsNotInTheFile) {
   const SharedDirectory directory;
   auto job = job_in(directory.path("run"), false);
@@ -155,7 +155,7 @@ TEST(RunCheckpoints, ACopyIsMadeWhereTheJobLeavesItOpen) {
   EXPECT_EQ(allocated({{"collective", true}}), 0);
 }
 
-// A job that has trained for 8 steps, and goes on with a rate that ruins it.
+// A job that has trained for 8 steps and continues with a learning rate at which it diverges.
 nlohmann::json diverging_job(const std::string& run, const std::string& text, double rate,
                              int keep) {
   auto job = spike_job(layout(), text, run);
@@ -178,7 +178,7 @@ TEST(RunCheckpoints, TheNewestFromBeforeADivergenceStaysBesideThoseThatAreKept) 
     std::vector<std::string> expected = {"step-000020.h5", "step-000008.h5"};
     if (keep == 2) expected.insert(expected.begin() + 1, "step-000016.h5");
     EXPECT_EQ(checkpoint_names(run), expected);
-    job["run"]["steps"] = 24;  // it is known to the file that this begins from
+    job["run"]["steps"] = 24;  // the resumed file records the last loss within reason
     train_to_the_end(job);
     EXPECT_EQ(checkpoint_names(run).back(), "step-000008.h5");
     EXPECT_EQ(checkpoint_names(run).front(), "step-000024.h5");
@@ -195,7 +195,7 @@ TEST(RunCheckpoints, OneOfWeightsWithoutAFiniteLossRemovesNoOther) {
   EXPECT_THAT(checkpoint_names(directory.path("run")), ElementsAre("step-000008.h5"));
 }
 
-// Its loss comes behind it: until then it is one that may be ruined.
+// The loss of the next step proves a file; until then its weights may be bad.
 TEST(RunCheckpoints, TheNewestIsSoundOnceALossHasShownIt) {
   const SharedDirectory directory;
   auto job =
@@ -208,7 +208,7 @@ TEST(RunCheckpoints, TheNewestIsSoundOnceALossHasShownIt) {
               ElementsAre("step-000008.h5", "step-000004.h5"));
 }
 
-// As where there is no room for a third.
+// The case of a disk without space for a third file.
 TEST(RunCheckpoints, TheOneThatARunResumesRemovesOthersOnceALossHasShownIt) {
   const SharedDirectory directory;
   const std::string run = directory.path("run");
