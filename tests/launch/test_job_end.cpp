@@ -21,7 +21,7 @@ JobSurroundings around(std::map<std::string, std::string> variables, std::string
             return found == variables.end() ? std::string() : found->second;
           },
           [squeue = std::move(squeue)](const std::string& command) {
-            // A run has SIGTERM blocked, and so has what it starts.
+            // A run and its child processes block SIGTERM.
             EXPECT_THAT(command, testing::StartsWith("timeout -s KILL "));
             EXPECT_THAT(command, testing::EndsWith("--jobs=42"));
             return squeue;

@@ -42,7 +42,7 @@ TEST(BatchJob, IsNoneWhereAUserTypesCommands) {
   EXPECT_EQ(name_in({{"SLURM_JOB_ID", "42"}}), "") << "salloc";
 }
 
-// A run of batch job 42 that began as checkpoint.resume `began` says, and left two checkpoints.
+// A run of batch job 42 that began with checkpoint.resume `began` and left two checkpoints.
 class RunAgain : public testing::Test {
  protected:
   LoadedJob job(const std::string& resume) const {
@@ -79,7 +79,7 @@ TEST_F(RunAgain, GoesOnFromItsOwnCheckpoints) {
   EXPECT_EQ(resume_of("42", "must"), "must");
 }
 
-// The next command of a script that trains again and again, to compare.
+// The case of a script that trains several times, to compare.
 TEST_F(RunAgain, ARunThatIsDoneIsNotRunAgainInTheSameAttempt) {
   begin("never", 0);
   leave_checkpoint(5);
@@ -123,7 +123,7 @@ TEST_F(RunAgain, AnotherBeginningIsAnotherRun) {
   EXPECT_EQ(resume_of("42", file), file);
 }
 
-// Those up to the step of the file that it began from were there before.
+// Checkpoints up to the step of the file that the run began from are older than the run.
 TEST_F(RunAgain, OlderCheckpointsAreNotItsOwn) {
   const std::string file = directory_.file("base.h5", "");
   leave_checkpoint(5);
@@ -131,7 +131,7 @@ TEST_F(RunAgain, OlderCheckpointsAreNotItsOwn) {
   EXPECT_EQ(resume_of("42", file), file);
   leave_checkpoint(15);
   EXPECT_EQ(resume_of("42", file), "auto");
-  begin(file, 15);  // as it does when it goes on from there
+  begin(file, 15);  // as a run that continues from there does
   EXPECT_EQ(recorded_start(directory_.path("run"))->step, 10);
   EXPECT_EQ(resume_of("42", std::filesystem::relative(file).string()), "auto");
   EXPECT_EQ(resume_of("42", file), "auto");

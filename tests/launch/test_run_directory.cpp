@@ -102,7 +102,7 @@ class DamagedCheckpoint : public testing::Test {
     const std::string path = checkpoint_path(directory_.path(), step);
     std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
   }
-  // One flipped bit in the tensor's data.
+  // Flips one bit in the tensor's data.
   void flip(int step) const {
     const std::string path = checkpoint_path(directory_.path(), step);
     const std::int64_t offset = hdf5::File(path, hdf5::File::Mode::read).offset("/model/a");
@@ -138,7 +138,7 @@ TEST_F(DamagedCheckpoint, WithNoneBeforeItTheRunMayStartAnew) {
   EXPECT_THAT(problem(5), HasSubstr("checkpoint.resume=never"));
 }
 
-// The disk that it leads to may come back: the newest is not passed over in silence.
+// The disk that the link points to may come back: the newest checkpoint is not skipped silently.
 TEST_F(DamagedCheckpoint, MayBeALinkToNothing) {
   std::filesystem::create_symlink("/gone/c.h5", checkpoint_path(directory_.path(), 40));
   const CheckpointConfig checkpoint{directory_.path(), 0, 3, "auto", true};

@@ -42,7 +42,7 @@ TEST(RunLock, HoldsCheckpointsThatTwoRunsShare) {
   EXPECT_NO_THROW(RunLock only_reads(reader));
 }
 
-// A signal has a run write there that writes no checkpoints otherwise.
+// A run that writes no checkpoints by itself writes them there on a signal.
 TEST(RunLock, HoldsCheckpointsInItsOwnDirectoryAlsoWhereNoneAreAskedFor) {
   const TempDirectory directory;
   Config config = config_in(directory.path("run"), directory.path("run/checkpoints"));
@@ -99,7 +99,7 @@ TEST(RunLock, ARefusedSecondRunLeavesNothingOfItsOwn) {
   EXPECT_TRUE(std::filesystem::exists(shared + "/.lock"));
 }
 
-// It takes away the directory that it made, for which another waits.
+// The refused run removes the directory that it created, while another run waits for its lock.
 TEST(RunLock, AWaitingSecondRunHoldsWhatARefusedOneLeaves) {
   const TempDirectory directory;
   const Config config = config_in(directory.path("a/run"), directory.path("a/run/checkpoints"));

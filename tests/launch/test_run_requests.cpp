@@ -38,9 +38,9 @@ TEST(RunRequests, TheWeightiestOfSeveralIsTold) {
   EXPECT_EQ(requests.take(0), RunRequest::stop_ended);
 }
 
-// SIGHUP of a terminal that closes stops a run, unless nohup ignores it.
+// SIGHUP (a terminal closes) stops a run unless it is ignored, as under nohup.
 TEST(RunRequests, AHangupStopsUnlessItIsIgnored) {
-  struct sigaction before {};  // of UCX, say
+  struct sigaction before {};  // perhaps UCX's
   sigaction(SIGHUP, nullptr, &before);
   for (const bool ignored : {false, true}) {
     (void)::signal(SIGHUP, ignored ? SIG_IGN : SIG_DFL);

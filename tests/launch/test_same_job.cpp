@@ -15,7 +15,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-// The last rank's job is another, where there are more.
+// Error if the last rank has the job `last` and the others `job`; with one rank, `job` alone.
 std::string refusal_of(const LoadedJob& job, const LoadedJob& last) {
   const bool is_last = world_rank() == world_size() - 1;
   return error_of([&] { check_same_job(MPI_COMM_WORLD, job_facts(is_last ? last : job)); });
@@ -56,7 +56,7 @@ TEST_F(SameJob, AnotherKeyIsNamedWithItsRank) {
   }
 }
 
-// As where a node has an installation of its own.
+// The case of a node with its own installation.
 TEST_F(SameJob, AnotherProgramIsNamed) {
   EXPECT_THAT(this_program(), AllOf(HasSubstr("triax "), HasSubstr("commit "), HasSubstr("MPI: ")));
   if (world_size() == 1) GTEST_SKIP() << "one rank has no other";
@@ -67,7 +67,7 @@ TEST_F(SameJob, AnotherProgramIsNamed) {
               HasSubstr("program is \"new\" here, \"old\" on rank 0"));
 }
 
-// As where shards are still being written.
+// The case of shards that are still being written.
 TEST_F(SameJob, AFileThatOneRankHasNotIsNamed) {
   if (world_size() == 1) GTEST_SKIP() << "one rank has no other";
   const LoadedJob first = job(1e-3);
@@ -76,10 +76,10 @@ TEST_F(SameJob, AFileThatOneRankHasNotIsNamed) {
   EXPECT_THAT(refusal_of(first, more), HasSubstr("bytes\" here, absent on rank 0"));
 }
 
-// As where a node has a copy of its own.
+// The case of a node with its own copy.
 TEST_F(SameJob, AFileOfAnotherSizeIsNamed) {
   if (world_size() == 1) GTEST_SKIP() << "one rank has no other";
-  const TempDirectory own;  // the same name leads to another file on each rank
+  const TempDirectory own;  // each rank has a file of its own under the same name
   const LoadedJob all = [&] {
     LoadedJob found = job(1e-3);
     found.config.data.train = {fmt::format("/proc/self/fd/{}", 99)};
@@ -94,7 +94,7 @@ TEST_F(SameJob, AFileOfAnotherSizeIsNamed) {
   close(99);
 }
 
-// A directory of this rank alone, which all ranks have by one name.
+// A directory of this rank under a name that is the same on all ranks.
 class OwnDirectory {
  public:
   OwnDirectory() {
@@ -119,7 +119,7 @@ bool is_last() {
   return world_rank() == world_size() - 1;
 }
 
-// As where a node has a copy of a Megatron pair, or of published weights.
+// The case of a node with its own copy of a Megatron pair or of published weights.
 TEST_F(SameJob, FilesBesideTheNamedOnesAreCompared) {
   if (world_size() == 1) GTEST_SKIP() << "one rank has no other";
   OwnDirectory own;
@@ -148,7 +148,7 @@ TEST_F(SameJob, WeightsThatAreNotThereAreSaid) {
 
 class SameData : public SameJob {
  protected:
-  // With a node for each rank.
+  // Text of the error with one rank per node.
   static std::string refusal(const Config& config) {
     Config placed = config;
     placed.parallel.data = world_size();
@@ -157,7 +157,7 @@ class SameData : public SameJob {
     const ProcessGrid grid(MPI_COMM_WORLD, grid_shape(placed.parallel), nodes);
     return error_of([&] { check_same_data(grid, placed); });
   }
-  // And a file that is another on the last of them.
+  // Text of the error with one rank per node and another file on the last rank.
   static std::string refusal(const std::string& text, const std::string& last) {
     OwnDirectory own;
     Config config;
@@ -177,7 +177,7 @@ TEST_F(SameData, OfTheSameSizeAndOtherBytesIsNamed) {
                     HasSubstr("data./proc/self/fd/98/text is \"9 bytes, checksum ")));
 }
 
-// A node's own copy of a published model, fetched on another day.
+// The case of a node with a copy of a published model from another day.
 TEST_F(SameData, OtherWeightsAreNamed) {
   if (world_size() == 1) GTEST_SKIP() << "one rank has no other";
   OwnDirectory own;

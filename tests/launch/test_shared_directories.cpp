@@ -22,7 +22,7 @@ class SharedDirectories : public testing::Test {
     MPI_Barrier(MPI_COMM_WORLD);
   }
   bool last() const { return world_rank() == world_size() - 1; }
-  // With a node for each rank, or one for all; the text of a UsageError.
+  // Text of the UsageError with one node for all ranks or one rank per node; empty: none.
   std::string refusal(bool one_node, double patience = 0.3) const {
     std::vector<int> nodes(static_cast<std::size_t>(world_size()));
     for (std::size_t r = 0; r < nodes.size(); ++r) nodes[r] = one_node ? 0 : static_cast<int>(r);
@@ -66,7 +66,7 @@ TEST_F(SharedDirectories, SoAreCheckpoints) {
   EXPECT_THAT(refusal(false), HasSubstr("checkpoint.directory is not the same directory here"));
 }
 
-// As a node sees it that remembers an older state.
+// The case of a node whose file system shows an older state for a while.
 TEST_F(SharedDirectories, MayBeSeenLate) {
   if (world_size() == 1) GTEST_SKIP() << "one rank has no other";
   const std::string link = directory_.path("link");
