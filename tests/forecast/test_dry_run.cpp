@@ -58,7 +58,7 @@ TEST(DryRunTable, OneRankSendsNothing) {
               AllOf(HasSubstr("stage 0: rank 0, device"), HasSubstr("no messages")));
 }
 
-// No GPU is needed to plan for one; what was assumed of it is said.
+// Planning for a GPU needs none; the notes state what is assumed.
 TEST(GpuNotes, SayWhatIsAssumed) {
   PlacedConfig config = golden_config({.data = 2, .micro = 1});
   EXPECT_TRUE(gpu_notes(config, false).empty());
@@ -78,7 +78,7 @@ TEST(GpuNotes, SayWhatIsAssumed) {
   EXPECT_EQ(MemoryPlan(config, step_plans(config), 0).of(0).device.communication, 0);
 }
 
-// Where more than two GPUs of a node sum, the switches between them want buffers for each.
+// NVLS needs buffers on each GPU if more than two GPUs of a node sum.
 TEST(NcclBytes, AreMoreOnANodeWithManyGpus) {
   PlacedConfig config = golden_config({.data = 8, .micro = 1});
   const auto with = [&](int on_node) {
@@ -88,7 +88,7 @@ TEST(NcclBytes, AreMoreOnANodeWithManyGpus) {
   EXPECT_EQ(with(1), 0);
   EXPECT_EQ(with(2), 0);
   EXPECT_EQ(with(8), 8 * nvls_reserve);
-  EXPECT_EQ(with(512), 8 * nvls_reserve);  // a dry run that was told of no nodes
+  EXPECT_EQ(with(512), 8 * nvls_reserve);  // a dry run with unknown nodes
   config.zero.stage = 1;
   config.zero.shard_size = 2;
   EXPECT_EQ(with(8), (8 + 4) * nvls_reserve);
@@ -98,7 +98,7 @@ TEST(NcclBytes, AreMoreOnANodeWithManyGpus) {
   EXPECT_EQ(with(1), 4 * nvls_reserve);
 }
 
-// Stages exchange messages with those beside them, which NCCL has buffers for.
+// NCCL has buffers for each neighbouring stage.
 TEST(NcclBytes, AreMoreForEachNeighbourOfAStage) {
   PlacedConfig config = golden_config({.pipeline = 2, .micro = 1});
   EXPECT_EQ(nccl_groups(config), 3) << "all ranks, the pipeline axis, first and last stage";
@@ -107,8 +107,8 @@ TEST(NcclBytes, AreMoreForEachNeighbourOfAStage) {
   EXPECT_EQ(nccl_bytes(config), 3 * nccl_reserve + 2 * nccl_peer_reserve);
 }
 
-// Ranks with the same key and value heads sum their gradients: with one such head those are all
-// tensor ranks, who have a group already.
+// Ranks with the same key and value heads sum their gradients in a group. With a single such head
+// it is the tensor group, which exists already.
 TEST(NcclGroups, CountRanksWithTheSameHeads) {
   PlacedConfig config = golden_config({.tensor = 4, .micro = 1});
   config.model.heads = 8;

@@ -23,7 +23,7 @@ std::vector<std::string> advice(const PlacedConfig& config) {
   return settings;
 }
 
-// State is more than activations.
+// A job whose state is larger than its activations.
 PlacedConfig with_state(Layout layout) {
   PlacedConfig config = golden_config(layout);
   config.model.layers = 24;
@@ -54,7 +54,7 @@ TEST(MemoryAdvice, OneDataRankHasNothingToCut) {
                              "zero_optimization.stage 3")));
 }
 
-// The model is larger than what is reserved there.
+// The model is larger than the reserves of the GPU.
 TEST(MemoryAdvice, OnGpusTheHostHasRoom) {
   PlacedConfig config = with_state({.micro = 8, .recompute = 99});
   config.model.hidden = 1024;
@@ -81,7 +81,7 @@ TEST(MemoryAdvice, ZeroStagesAreThoseBeyondTheJobs) {
                   [](const std::string& s) { return !s.starts_with("zero_optimization.stage"); });
     return found;
   };
-  EXPECT_EQ(stages(0).size(), 1U);  // the best of them
+  EXPECT_EQ(stages(0).size(), 1U);  // the most effective stage only
   EXPECT_EQ(stages(1).size(), 1U);
   EXPECT_THAT(stages(3), IsEmpty());
   PlacedConfig config = with_state({.data = 2, .micro = 1, .zero = 3});

@@ -64,7 +64,7 @@ TEST(CheckFits, NamesTheLimit) {
               HasSubstr("the job does not fit the cgroup's memory (x): 1 rank(s)"));
 }
 
-// A GPU's memory and the machine's are apart, and each holds its own part of a rank.
+// The memories of a GPU and of the machine have separate limits, each for its share of a rank.
 TEST(CheckFits, WhatAGpuHasCountsForItsMemoryAlone) {
   PlacedConfig config = golden_config({.data = 2, .micro = 1});
   config.place.space = MemorySpace::device;
@@ -83,7 +83,7 @@ TEST(CheckFits, WhatAGpuHasCountsForItsMemoryAlone) {
       << "what CUDA itself takes is more than any setting of so small a job would save";
 }
 
-// The largest sizes that the table of keys allows, at once.
+// The largest sizes that the table of keys allows, refused without delay.
 TEST(CheckPlannable, ImpossibleSizesAreTheUsersErrorAtOnce) {
   Config config;
   EXPECT_NO_THROW(check_plannable(config, {gib}));
@@ -118,7 +118,7 @@ TEST(CheckPlannable, APlanMayBeTooLongByItself) {
               HasSubstr("parts of offloaded state"));
 }
 
-// As under `ulimit -v`: nothing is wrong with the job.
+// The case of `ulimit -v`: the job is not at fault.
 TEST(CheckPlannable, ALimitThatCanBeRaisedIsNamedAndIsNoUsersError) {
   const MemoryLimit limit{0.0, "a process's address space (ulimit -v) of 1 MiB", MemorySpace::host,
                           "Raise it"};

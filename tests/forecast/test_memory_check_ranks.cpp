@@ -9,7 +9,7 @@
 namespace triax::test {
 namespace {
 
-// Memory that one rank could hold, many at once cannot.
+// The job fits the machine with one rank, not with many.
 TEST(CheckFitsOfAGrid, IsTheSameErrorOnEveryRank) {
   PlacedConfig config;
   config.data.sequence_length = 16;
@@ -18,7 +18,7 @@ TEST(CheckFitsOfAGrid, IsTheSameErrorOnEveryRank) {
   EXPECT_EQ(std::ssize(grid.ranks_of_node()), grid.node_size());
   const auto check = [&] { check_fits(config, MemoryPlan(config, step_plans(config), 0), grid); };
   EXPECT_NO_THROW(check());
-  // A vocabulary whose state alone fills a rank's part of the machine.
+  // A vocabulary whose state alone fills a rank's share of the machine.
   const double part = node_limit().bytes / grid.node_size();
   config.model.vocabulary = static_cast<int>(std::min(1e9, part / (16.0 * 768.0)));
   EXPECT_THROW(check(), UsageError);

@@ -12,7 +12,7 @@ using testing::HasSubstr;
 
 constexpr double kib = 1024.0, gib = kib * kib * kib;
 
-// A machine of 8 GiB as its files say it.
+// System files of a machine with 8 GiB.
 class MemoryLimits : public testing::Test {
  protected:
   MemoryLimits() { file("proc/meminfo", "MemTotal:        8388608 kB\nMemFree: 1 kB\n"); }
@@ -59,7 +59,7 @@ TEST_F(MemoryLimits, TheFirstVersionOfCgroupsIsReadToo) {
   EXPECT_EQ(node_limit(system()).bytes, kib * kib);
 }
 
-// Docker mounts the container's own cgroup where the path says that of the machine.
+// Docker mounts the container's own cgroup, while the path in /proc is the machine's.
 TEST_F(MemoryLimits, AContainersMountHoldsItsLimit) {
   file("proc/self/cgroup", "4:memory:/docker/0123\n");
   file("cgroup/memory/memory.limit_in_bytes", "4294967296\n");
@@ -69,7 +69,7 @@ TEST_F(MemoryLimits, AContainersMountHoldsItsLimit) {
   EXPECT_EQ(node_limit(system()).bytes, 2 * gib);
 }
 
-// Mappings that are not in memory are used up already.
+// Mapped pages that are not resident count as used.
 TEST_F(MemoryLimits, LimitsOfAProcessCountWhatItMaps) {
   file("proc/self/status", "VmSize:\t 3145728 kB\nVmRSS:\t 1048576 kB\nVmData:\t 1572864 kB\n");
   file("proc/self/limits",

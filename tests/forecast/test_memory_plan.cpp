@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// That a run allocates just this: tests/parity/test_traffic_of_training.cpp.
+// Memory plans. tests/parity/test_traffic_of_training.cpp checks that a run allocates exactly this.
 #include "src/forecast/memory_plan.hpp"
 
 #include <gtest/gtest.h>
@@ -60,7 +59,7 @@ TEST(MemoryPlan, SlotsAreCommunication) {
   EXPECT_LE(shared, node::slot_bytes(2) + by_mpi);
 }
 
-// Some MiB of the library that makes the file.
+// The HDF5 library adds some MiB.
 TEST(MemoryPlan, AFileTakesMoreThanTheBuffersItGoesThrough) {
   PlacedConfig config = golden_config({.micro = 1});
   ASSERT_FALSE(config.checkpoint.at_end || config.checkpoint.interval > 0);
@@ -77,7 +76,7 @@ TEST(MemoryPlan, RecomputeAndSmallBatchesShrinkActivations) {
   EXPECT_GT(all.buffers, program);
 }
 
-// Two bytes a parameter, and a copy of four.
+// Two bytes per parameter, and a master copy of four.
 TEST(MemoryPlan, SixteenBitsHaveAMasterCopy) {
   const KindBytes wide = first_rank({.micro = 2});
   const KindBytes narrow = first_rank({.micro = 2, .type = "bf16"});
@@ -115,7 +114,7 @@ TEST(MemoryPlan, WhatIsOffloadedIsElsewhere) {
   EXPECT_GT(disk.device.buffers, all.device.buffers);
 }
 
-// A plan for GPUs needs none.
+// Planning for GPUs needs no GPU.
 TEST(MemoryPlan, OnGpusTheHostHasTheProgramAndWhatPassesThroughIt) {
   PlacedConfig config = golden_config({.data = 2, .micro = 1, .zero = 1, .type = "bf16"});
   const RankMemory cpu = memory_of(config).of(0);
@@ -123,7 +122,7 @@ TEST(MemoryPlan, OnGpusTheHostHasTheProgramAndWhatPassesThroughIt) {
   const RankMemory gpu = memory_of(config).of(0);
   for (const auto kind : {&KindBytes::parameters, &KindBytes::gradients, &KindBytes::master,
                           &KindBytes::optimizer, &KindBytes::activations}) {
-    EXPECT_NEAR(gpu.device.*kind, cpu.device.*kind, 4096);  // whole pages there
+    EXPECT_NEAR(gpu.device.*kind, cpu.device.*kind, 4096);  // rounded to whole pages on a GPU
     EXPECT_EQ(gpu.host.*kind, 0);
   }
   EXPECT_EQ(gpu.in_memory(), gpu.host);
@@ -146,7 +145,7 @@ TEST(MemoryPlan, OnGpusTheHostHasTheProgramAndWhatPassesThroughIt) {
   EXPECT_GT(half.host.optimizer, 0);
 }
 
-// Between stages as within them: nothing passes through the host with NCCL.
+// NCCL passes no message through the host, between stages or within them.
 TEST(MemoryPlan, OnGpusMessagesBetweenStagesAreNccls) {
   PlacedConfig config = golden_config({.pipeline = 2, .micro = 1});
   config.place.space = MemorySpace::device;
@@ -157,7 +156,7 @@ TEST(MemoryPlan, OnGpusMessagesBetweenStagesAreNccls) {
   EXPECT_EQ(memory_of(config).of(0).device.communication, nccl_bytes(config));
 }
 
-// Parameters of a GPU's run beside it, in the host's memory or on a disk, with buffers for a few
+// Offloaded parameters of a run on a GPU, in host memory or on a disk, with buffers for a few
 // layers on the GPU.
 TEST(MemoryPlan, OnGpusOffloadedParametersAreOnTheHostOrItsDisk) {
   PlacedConfig config = golden_config({.data = 2, .micro = 1, .zero = 3, .type = "bf16"});
@@ -183,7 +182,7 @@ TEST(MemoryPlan, OnGpusOffloadedParametersAreOnTheHostOrItsDisk) {
   EXPECT_EQ(memory_of(config).of(0).host.parameters, host.host.parameters);
 }
 
-// In a build for the CPU a name for the same memory. Four blocks keep their inputs for one
+// In a run on the CPU only the name of the memory changes. Four blocks keep their inputs for one
 // micro-batch.
 TEST(MemoryPlan, InputsOfRecomputedLayersAreOnTheHostWhereTheJobSaysSo) {
   PlacedConfig config = golden_config({.micro = 1, .recompute = 99});
@@ -198,7 +197,7 @@ TEST(MemoryPlan, InputsOfRecomputedLayersAreOnTheHostWhereTheJobSaysSo) {
   EXPECT_EQ(memory_of(config).of(0).host.activations, 0);
 }
 
-// The device has room for those on their way only.
+// The device holds only the inputs in transfer.
 TEST(MemoryPlan, OnGpusInputsOfRecomputedLayersAreOnTheHost) {
   PlacedConfig config = golden_config({.micro = 1, .recompute = 99});
   config.place.space = MemorySpace::device;
@@ -234,7 +233,7 @@ TEST(MemoryPlan, KnowsTheNodeThatTakesTheMost) {
   EXPECT_EQ(plan.fullest_node(3), last ? (std::vector<int>{0, 1, 2}) : (std::vector<int>{0, 1, 2}));
 }
 
-// A large job on a small machine: nothing of its size is allocated.
+// Planning a large job on a small machine allocates little.
 TEST(MemoryPlan, TakesNoMemoryOfTheJobs) {
   PlacedConfig config = golden_config({.tensor = 2, .pipeline = 2, .micro = 1});
   config.model.hidden = 16384;

@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// That a run sends just this: tests/parity/test_traffic_of_training.cpp.
+// Message plans. tests/parity/test_traffic_of_training.cpp checks that a run sends exactly this.
 #include "src/forecast/message_plan.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +23,7 @@ TEST(MessagePlan, IsSummedOverReplicas) {
   const MessagePlan one = messages_of(golden_config({.tensor = 2, .micro = 1}));
   const MessagePlan two = messages_of(golden_config({.tensor = 2, .data = 2, .micro = 1}));
   EXPECT_GT(one.along(Axis::tensor).all_gather.messages, 0U);
-  // The same micro-batches, half of them each; but each replica sums its partial gradients.
+  // Each replica has half of the micro-batches, but sums all its partial gradients.
   EXPECT_EQ(two.along(Axis::tensor).all_gather, one.along(Axis::tensor).all_gather);
   EXPECT_EQ(two.along(Axis::tensor).all_reduce, (2 * one.along(Axis::tensor)).all_reduce);
 }
@@ -40,7 +39,7 @@ TEST(MessagePlan, Zero2ReducesEachMicrobatch) {
             static_cast<std::uint64_t>(config.batch.accumulation) * reduced(1).messages);
 }
 
-// Four groups of two reduce to shards, and sum those over the groups.
+// Four shard groups of two reduce to shards and sum these across the groups.
 TEST(MessagePlan, ShardGroupsSumTheirShards) {
   PlacedConfig config = golden_config({.data = 2, .micro = 1, .zero = 1});
   const Messages one = messages_of(config).along(Axis::data);
@@ -50,12 +49,13 @@ TEST(MessagePlan, ShardGroupsSumTheirShards) {
   EXPECT_EQ(four.reduce_scatter, (4 * one).reduce_scatter);
   EXPECT_EQ(four.all_gather, (4 * one).all_gather);
   EXPECT_EQ(one.all_reduce, Traffic{});
-  // A group gathers W bytes, W / 2 by each rank; of a shard of W / 2, each of eight sends 2 x 3
-  // / 4.
+  // A group gathers W bytes, W / 2 sent by each rank; each of eight ranks sends 2 x 3 / 4 of a
+  // shard of W / 2.
   EXPECT_EQ(four.all_reduce.bytes, 6 * one.all_gather.bytes);
 }
 
-// Forward and backward send what they did; Recompute sends forward's again, GatherInput once.
+// Forward and Backward send the same as without; Recompute sends Forward's messages again, and
+// GatherInput once.
 TEST(MessagePlan, RecomputedLayersSendForwardAgain) {
   const Layout layout{.tensor = 2, .micro = 1, .sequence_parallel = false};
   const auto tensor = [&](int recompute, bool partition) {
@@ -71,21 +71,21 @@ TEST(MessagePlan, RecomputedLayersSendForwardAgain) {
   EXPECT_GT(parts.all_gather.messages, all.all_gather.messages);
 }
 
-// Buckets of two elements make hundreds of thousands of pieces of a small model. What one of them
-// sends must not cost more the more there are: that took minutes; a second is usual.
+// Buckets of two elements cut a small model into hundreds of thousands of pieces. The time per
+// piece must not grow with their number: it once took minutes; a second is usual.
 TEST(MessagePlan, ManyPiecesAreQuick) {
   PlacedConfig config = golden_config({.data = 2, .micro = 1, .zero = 1});
   config.model.intermediate *= 4;
   const Messages whole = messages_of(config).along(Axis::data);
   config.zero.allgather_bucket_size = 2;
-  const std::clock_t begin = std::clock();  // of this process: others may have the cores
+  const std::clock_t begin = std::clock();  // CPU time: other processes may use the cores
   const Messages pieces = messages_of(config).along(Axis::data);
   EXPECT_LT(std::clock() - begin, 20 * CLOCKS_PER_SEC);
   EXPECT_EQ(pieces.all_gather.bytes, whole.all_gather.bytes);
   EXPECT_GT(pieces.all_gather.messages, 200'000U);
 }
 
-// Thousands of ranks, of which no two data ranks need be looked at apart.
+// Data ranks with equal messages are counted once.
 TEST(MessagePlan, TenThousandRanksAreQuick) {
   PlacedConfig config = golden_config({.tensor = 2, .pipeline = 2, .micro = 1, .zero = 0});
   const Messages one = messages_of(config).along(Axis::pipeline);
@@ -95,7 +95,7 @@ TEST(MessagePlan, TenThousandRanksAreQuick) {
   EXPECT_EQ(all.along(Axis::pipeline).send, (2500 * one).send);
 }
 
-// All-reduces so small that MPI makes them.
+// All-reduces small enough to go through MPI.
 TEST(OpMessages, ReductionsUnderWayAreCountedTogether) {
   const PlacedConfig config = golden_config({.data = 2, .micro = 1, .zero = 0});
   const Stage stage = make_stage(config, 0, 0);
@@ -113,7 +113,7 @@ TEST(OpMessages, ReductionsUnderWayAreCountedTogether) {
   EXPECT_EQ(messages.of({OpKind::GradientNorm}).messages, Messages{});
 }
 
-// Bytes that a rank of `data` comes to hold for the sum of a bucket of 16 MiB.
+// Bytes that one of `data` ranks keeps for the sum of a bucket of 16 MiB.
 std::uint64_t held_for(int data, int sharing, int zero = 0) {
   PlacedConfig config = golden_config({.data = 2, .micro = 1});
   config.zero.stage = zero;
@@ -128,7 +128,7 @@ std::uint64_t held_for(int data, int sharing, int zero = 0) {
   return OpMessages(config, stage, blocks).held(plan);
 }
 
-// Within a node too, where messages may turn out to be faster than shared slots.
+// Also within a node: messages may be faster than shared slots.
 TEST(OpMessages, SumsOfOneNodeOrOfRanksApartMayAllGoByMessages) {
   constexpr std::uint64_t block = std::uint64_t{16} << 20;
   for (const int ranks : {2, 8, 64})
@@ -136,8 +136,7 @@ TEST(OpMessages, SumsOfOneNodeOrOfRanksApartMayAllGoByMessages) {
       EXPECT_EQ(held_for(ranks, sharing), direct::held_bytes(ranks, block / ranks));
 }
 
-// Between nodes go the sums of each rank of a node, which has as many partners as there are other
-// nodes.
+// Between nodes each rank has one partner per other node.
 TEST(OpMessages, AcrossNodesThereAreFewerPartners) {
   constexpr std::uint64_t block = std::uint64_t{16} << 20;
   const std::uint64_t between = direct::held_bytes(2, block / 8);
@@ -153,7 +152,8 @@ TEST(OpMessages, WhatIsHeldIsBoundedHoweverManyRanks) {
   EXPECT_EQ(direct::held_bytes(1250, 1024), 1265 * 1024U) << "no more than the parts";
 }
 
-// Shard groups of two on nodes of four; with two ranks a node, groups across them share nothing.
+// Shard groups of two on nodes of four. With two ranks per node, groups across shards share no
+// memory.
 TEST(SharingGroups, OfHybridShardingHaveTheirOwn) {
   PlacedConfig config = golden_config({.data = 8, .micro = 1});
   config.zero.stage = 3;
@@ -197,7 +197,7 @@ TEST(SharingGroups, OfTensorRanksWithTheSameHeads) {
   EXPECT_EQ(shared_slot_bytes(config), node::slot_bytes(4) + node::slot_bytes(2));
 }
 
-// Sums apart from the axis are held by a group of their own.
+// Sums over ranks with the same heads use a group of their own.
 TEST(OpMessages, SumsOfTheSameHeadsAreHeldTwice) {
   PlacedConfig config = golden_config({.tensor = 4, .micro = 1}, "llama-tiny");
   config.place.ranks_sharing = {1, 1, 4};

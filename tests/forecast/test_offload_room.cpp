@@ -21,7 +21,7 @@ class OffloadRoom : public testing::Test {
     config_.zero.offload_param = {
         .device = OffloadDevice::nvme, .nvme_path = directory_.path(""), .max_in_cpu = 0};
   }
-  // The refusal of these ranks' files where so much is free; "" where there is none.
+  // Error text for the files of `ranks` with `free` bytes free; "" if they fit.
   std::string refusal(const std::vector<int>& ranks, double free) const {
     const MemoryPlan plan(config_, step_plans(config_), 0);
     return error_of([&] { check_offload_room(config_, plan, ranks, [&](auto&) { return free; }); });
@@ -34,7 +34,7 @@ class OffloadRoom : public testing::Test {
 };
 
 TEST_F(OffloadRoom, IsWhatAllRanksOfAMachineKeepOnAFileSystem) {
-  constexpr double file = 1 << 20;  // HDF5's own part, of two files a rank
+  constexpr double file = 1 << 20;  // HDF5's metadata; two files per rank
   const double rank = bytes_of_a_rank() + 2 * file;
   EXPECT_EQ(refusal({0}, rank), "");
   EXPECT_THAT(refusal({0, 1}, 2 * rank - 1),
@@ -46,7 +46,7 @@ TEST_F(OffloadRoom, IsWhatAllRanksOfAMachineKeepOnAFileSystem) {
 }
 
 TEST_F(OffloadRoom, CountsEachFileSystemByItself) {
-  config_.zero.offload_param.nvme_path = "/proc";  // another one
+  config_.zero.offload_param.nvme_path = "/proc";  // another file system
   const double rank = bytes_of_a_rank() + (1 << 20);
   EXPECT_EQ(refusal({0}, rank), "");
   EXPECT_THAT(refusal({0}, 1000.0),

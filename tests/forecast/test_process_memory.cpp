@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t mib = std::int64_t{1} << 20;
 
 TEST(ResidentBytes, FollowWhatIsTouched) {
-  malloc_trim(0);  // what earlier tests have freed would be taken again
+  malloc_trim(0);  // memory freed by earlier tests would be reused
   const std::int64_t before = resident_bytes();
   EXPECT_GT(before, mib);
   constexpr std::int64_t size = 200 * mib;

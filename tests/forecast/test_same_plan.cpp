@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// That ranks which differ are told: tests/forecast/test_same_plan_ranks.cpp. All runs of
-// tests/parity begin with this comparison.
+// Plans that are equal on all ranks. test_same_plan_ranks.cpp tests the errors of ranks that
+// differ; all runs of tests/parity begin with this comparison.
 #include "src/forecast/same_plan.hpp"
 
 #include <gmock/gmock.h>
@@ -15,7 +14,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// Plans of all ranks of a job fit, and are the same along its groups.
+// Expects equal layouts and messages on all ranks of each group of a job.
 void expect_one_plan(const PlacedConfig& config) {
   const StepPlans plans = step_plans(config);
   const ParallelConfig& grid = config.parallel;
@@ -79,8 +78,8 @@ TEST(SamePlan, OfStagesThatShareAMatrixAndShardGroups) {
   expect_one_plan(config);
 }
 
-// Tensor ranks of llama-scaled have 864 and 936 elements of mlp.input: any limit between and around
-// them, and pieces whose number changes with a few elements.
+// Tensor ranks of llama-scaled have 864 and 936 elements of mlp.input. Tries limits around and
+// between them, and pieces whose number changes with a few elements.
 TEST(SamePlan, WhereverALimitLiesBetweenTensorRanks) {
   for (const std::int64_t limit : {863, 864, 900, 935, 936, 937}) {
     SCOPED_TRACE(limit);

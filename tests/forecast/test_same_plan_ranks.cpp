@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// Errors of ranks with different plans, on all of them.
+// Errors of ranks with different plans, thrown on all ranks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +14,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// A job over all ranks along one axis, of whose plans and messages the last rank has others.
+// A job over all ranks along one axis, with other plans and messages on the last rank.
 class OtherPlan : public testing::Test {
  protected:
   void SetUp() override {
@@ -90,7 +89,7 @@ TEST(SamePlan, OfManyInstructionsIsQuick) {
   ProcessGrid grid = make_grid(MPI_COMM_WORLD, config);
   const StepPlans plans = step_plans(config);
   ASSERT_GT(plans.training[0].size(), 100'000U);
-  const std::clock_t begin = std::clock();  // of this process: others may have the cores
+  const std::clock_t begin = std::clock();  // CPU time: other processes may use the cores
   check_same_plan(grid, config, plans);
   const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   RecordProperty("milliseconds", std::to_string(1e3 * seconds));
