@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Fixtures of the tests of import and export.
+// Fixtures for tests of import and export.
 #include <cstring>
 #include <map>
 #include <string>
@@ -14,7 +14,7 @@
 
 namespace triax::test {
 
-/// The bits of every tensor of a directory, widened to float32.
+/// Bits of every tensor in a directory, widened to float32.
 inline std::map<std::string, std::vector<std::uint32_t>> bits_of(const std::string& directory) {
   const SafetensorsReader reader(directory);
   std::map<std::string, std::vector<std::uint32_t>> all;
@@ -28,7 +28,7 @@ inline std::map<std::string, std::vector<std::uint32_t>> bits_of(const std::stri
   return all;
 }
 
-/// A checkpoint of a golden case.
+/// Imports a golden case; returns the path of the checkpoint.
 inline std::string imported(const TempDirectory& directory, const std::string& golden,
                             std::optional<DType> type = {}) {
   std::string file = directory.path(golden + ".h5");

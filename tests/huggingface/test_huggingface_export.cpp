@@ -65,7 +65,7 @@ TEST(HuggingfaceExport, In16BitsIsEqualBitForBitToo) {
 
 TEST(HuggingfaceExport, ATiedHeadIsNotWrittenTwice) {
   const TempDirectory dir;
-  for (const std::string name : {"gpt2-tiny", "gpt2-odd"}) {  // tied, and not
+  for (const std::string name : {"gpt2-tiny", "gpt2-odd"}) {  // tied and untied head
     export_alone(imported(dir, name), dir.path(name));
     const bool tied = config_of(dir.path(name))["tie_word_embeddings"];
     EXPECT_EQ(SafetensorsReader(dir.path(name)).contains("lm_head.weight"), !tied);
@@ -85,9 +85,9 @@ TEST(HuggingfaceExport, ShardsHoldTheSame) {
   EXPECT_EQ(bits_of(dir.path("out")), bits_of(read_golden("qwen2-odd").directory));
 }
 
-// 1 + 2^-8 + 2^-12: bf16 is 1.0078125 (up), f16 of the master 1.00390625 + ..., f16 of the bf16
-// another number.
-// A checkpoint in bf16 whose weights are all `master`, rounded in /model.
+// Writes a checkpoint in bf16 whose weights are all `master`, rounded in /model. For 1 + 2^-8 +
+// 2^-12, bf16 rounds up to 1.0078125; float16 of the master (1.00390625 + ...) and float16 of that
+// bf16 differ.
 void write_with_master(const std::string& path, float master) {
   const std::string directory = read_golden("gpt2-odd").directory;
   const ModelConfig model = model_from_huggingface(contents(directory + "/config.json"), "golden");
@@ -152,7 +152,7 @@ TEST(HuggingfaceExport, AModelThatIsThereIsReplacedOnlyWhenAsked) {
               UnorderedElementsAre("tokenizer.json", "config.json", "model.safetensors"));
 }
 
-// Before the checkpoint, which may be large, is read.
+// The target is checked before the checkpoint is read, which may be large.
 TEST(HuggingfaceExport, TheTargetIsLookedAtFirst) {
   const TempDirectory dir;
   const std::string damaged = dir.file("c.h5", "words");

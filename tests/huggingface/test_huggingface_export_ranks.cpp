@@ -46,14 +46,14 @@ TEST_F(SharedExport, FailsOnAllRanksAlike) {
                        MPI_COMM_WORLD);
   });
   EXPECT_THAT(error, HasSubstr("no room"));
-  MPI_Barrier(MPI_COMM_WORLD);  // each rank has removed its own
+  MPI_Barrier(MPI_COMM_WORLD);  // all ranks have removed their files
   std::error_code absent;
   EXPECT_TRUE(!std::filesystem::exists(directory_.path("out")) ||
               std::filesystem::is_empty(directory_.path("out"), absent));
 }
 
-// Each rank is a command of its own: one has the directory, the others say who has, or that it
-// holds a model now.
+// Each rank exports as a separate command. One gets the directory; the others' errors name it, or
+// say that the directory holds a model.
 TEST_F(SharedExport, OfSeveralAtOnceOneWins) {
   const std::vector<DType> types = {DType::f32, DType::bf16, DType::f16, DType::f32};
   const DType type = types.at(static_cast<std::size_t>(world_rank()));
@@ -81,7 +81,7 @@ TEST_F(SharedExport, OfSeveralAtOnceOneWins) {
   EXPECT_EQ(count("out"), count("alone")) << "nothing of the others";
 }
 
-// A job that asks for the weights at its end, cut as much as the ranks allow.
+// A job that exports at its end, with a grid of all ranks.
 nlohmann::json exporting_job(const std::string& directory, const std::string& type) {
   Layout layout{.data = world_size(), .zero = 3, .type = type};
   if (world_size() == 4) layout = {.tensor = 2, .data = 2, .zero = 3, .type = type};
@@ -135,7 +135,7 @@ TEST(FinalExport, NeedsNoCheckpoint) {
   EXPECT_TRUE(list_checkpoints(directory.path("without/checkpoints")).empty());
 }
 
-// A run whose export failed is run again: nothing is left to train.
+// The case of a run that is repeated because its export failed.
 TEST(FinalExport, IsMadeWhereNothingIsLeftToTrain) {
   const SharedDirectory directory;
   const auto job = exporting_job(directory.path("run"), "f32");

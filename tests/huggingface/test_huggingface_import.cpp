@@ -21,7 +21,7 @@ using testing::HasSubstr;
 
 class HuggingfaceImport : public testing::Test {
  protected:
-  // A copy of a golden directory whose config.json has another value.
+  // Copy of a golden directory with `key` of config.json set to `value`.
   std::string changed(const std::string& golden, const std::string& key, nlohmann::json value) {
     const std::string copy = directory_.path(golden);
     std::filesystem::create_directory(copy);
@@ -72,14 +72,14 @@ TEST_F(HuggingfaceImport, TrainingKeepsTheTokenIds) {
             130);
 }
 
-// transformers 4 and 5 make two models of it.
+// transformers 4 and 5 load different models from it.
 TEST_F(HuggingfaceImport, AHeadOfItsOwnThatIsCalledTiedIsRefused) {
   EXPECT_THAT(error(changed("qwen2-odd", "tie_word_embeddings", true)),
               AllOf(HasSubstr("model.embed_tokens.weight and lm_head.weight differ"),
                     HasSubstr("set tie_word_embeddings to false")));
 }
 
-// As safetensors' save_model and accelerate keep a matrix that has two names.
+// safetensors' save_model and accelerate write a matrix with two names this way.
 TEST_F(HuggingfaceImport, ATiedMatrixMayHaveTheNameOfTheHeadAlone) {
   const std::string from = changed("gpt2-tiny", "tie_word_embeddings", true);
   std::string file = contents(from + "/model.safetensors");
