@@ -25,7 +25,7 @@ TEST(ChooseToken, GreedyTakesTheLargestAndTheLowerOfEquals) {
   EXPECT_EQ(choose_token(logits, {.top_k = 1}, 0.99), 1);
 }
 
-// A uniform grid of draws gives each token its share of softmax(logits / temperature).
+// Expects that a uniform grid of draws gives each token its share of softmax(logits / temperature).
 void expect_shares(const SamplingOptions& options, const std::vector<double>& shares) {
   const std::vector<float> logits = {std::log(0.1F), std::log(0.4F), std::log(0.2F),
                                      std::log(0.3F)};
@@ -51,7 +51,7 @@ TEST(ChooseToken, EndsOfTheIntervalAreTokens) {
   EXPECT_EQ(choose_token(logits, {}, std::nextafter(1.0, 0.0)), 2);
 }
 
-// A checkpoint of a golden case's first weights, with the loss of its first sample.
+// Checkpoint of a golden case's initial weights, and the loss of its first sample.
 class GeneratorTest : public testing::TestWithParam<std::string> {
  protected:
   GeneratorTest() : golden_(read_golden(GetParam())) {
@@ -81,7 +81,6 @@ class GeneratorTest : public testing::TestWithParam<std::string> {
   double loss_ = 0.0;
 };
 
-// The mean over a sample of -log softmax(logits)[next token] is what training calls its loss.
 TEST(TrainedLength, IsTheJobsUnlessItsWeightsAreOfAnother) {
   const auto of = [](const std::string& job) {
     CheckpointHeader header;
@@ -95,6 +94,7 @@ TEST(TrainedLength, IsTheJobsUnlessItsWeightsAreOfAnother) {
   EXPECT_EQ(of("none of triax"), 1024);
 }
 
+// The mean of -log softmax(logits)[next token] over a sample is the training loss.
 TEST_P(GeneratorTest, LogitsAreThoseOfTraining) {
   Generator model = generator(golden_.sequence_length);
   const auto sample = first_sample();
@@ -134,7 +134,7 @@ TEST_P(GeneratorTest, SeesTheLastTokensOfALongText) {
             continuation(model, {1, 2, 3, 4}, greedy));
 }
 
-// Element by element, relative to the largest.
+// Compares element by element, relative to the largest logit.
 void expect_same_logits(const std::vector<float>& found, const std::vector<float>& expected) {
   ASSERT_EQ(found.size(), expected.size());
   float largest = 0.0F;
