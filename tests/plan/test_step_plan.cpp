@@ -42,7 +42,7 @@ TEST(PlanShapeOfAJob, FollowsModelAndGrid) {
       EXPECT_EQ(use.tensor_sum, !use.tied);  // norms and biases under sequence parallelism
 }
 
-// By NCCL alone, which sends from a GPU to another: MPI has tags.
+// Only NCCL matches messages by order; MPI matches by tags.
 TEST(PlanShapeOfAJob, MessagesMatchAsWhoSendsThemDoes) {
   PlacedConfig config = golden_config({.pipeline = 2, .micro = 1});
   const auto by_order = [&](MemorySpace space, bool staged) {
@@ -83,8 +83,7 @@ TEST(PlanShapeOfAJob, OneDataRankGathersParametersThatLiveElsewhere) {
   for (const BlockUse& block : shape.blocks[0])
     EXPECT_EQ(block.stored(), block.parameters != Residence::whole);
   EXPECT_EQ(shape.shard_buffers, 5);
-  // The sums of the same job without: gradients are whole all the time, and a block has the same
-  // parameters.
+  // The gradients are those of the same job without offload: always whole, in the same buckets.
   EXPECT_FALSE(shape.shards_gradients());
   config.zero.offload_param.device = OffloadDevice::none;
   const PlanShape plain = plan_shape(config);
@@ -122,7 +121,7 @@ TEST(PlanShapeOfAJob, SelectiveRecomputeIsNoMatterOfThePlan) {
   EXPECT_TRUE(shape.recompute.empty());
 }
 
-// Under sequence parallelism, and on one tensor rank, each rank keeps its own rows anyway.
+// Under sequence parallelism, and on one tensor rank, each rank has only its own rows already.
 TEST(PlanShapeOfAJob, PartitionsInputsThatAreTheSameOnSeveralRanks) {
   const auto parts = [](Layout layout) {
     layout.partition = true;
