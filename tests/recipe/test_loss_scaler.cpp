@@ -11,7 +11,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// The scale after each step: 'o' overflows, '.' does not.
+// Loss scale after each step; 'o': the step overflows, '.': it does not.
 std::vector<double> scales(LossScaler& scaler, const std::string& steps) {
   std::vector<double> after;
   for (const char step : steps) {
@@ -47,9 +47,9 @@ TEST(LossScaler, AnOverflowBeginsTheWindowAnew) {
 
 TEST(LossScaler, HysteresisForgivesAllButTheLastOverflow) {
   const LossScaleConfig config{.enabled = true, .initial_power = 6, .window = 4, .hysteresis = 3};
-  // Once used up, each overflow halves.
+  // Once hysteresis is used up, each overflow halves the scale.
   EXPECT_THAT(scales(config, "ooooo"), ElementsAre(64, 64, 32, 16, 8));
-  // Quiet steps do not give it back; a whole window of them does.
+  // Single steps without overflow do not restore the hysteresis; a whole window does.
   EXPECT_THAT(scales(config, "o.o.o"), ElementsAre(64, 64, 64, 64, 32));
   EXPECT_THAT(scales(config, "oo....oo"), ElementsAre(64, 64, 64, 64, 64, 128, 128, 128));
 }
@@ -79,7 +79,7 @@ TEST(LossScaler, AFixedScaleStays) {
   EXPECT_FALSE(scaler.dynamic());
 }
 
-// Across resumes too: a run that did nothing must not look like one that trained.
+// Also across resumes: a run without a single update must not look trained.
 TEST(LossScaler, ARunThatSkippedEveryStepIsAnError) {
   const LossScaleConfig fixed{.enabled = true, .fixed = 128.0, .steps = 3};
   const LossScaleConfig dynamic{.enabled = true, .initial_power = 10, .steps = 3};

@@ -15,7 +15,7 @@ LossSpikes spikes(int window, double factor = 2.0, int rollbacks = 3) {
   return LossSpikes({.factor = factor, .window = window, .max_rollbacks = rollbacks});
 }
 
-// Losses of steps that follow each other.
+// Verdicts on the losses of consecutive steps.
 std::vector<LossVerdict> verdicts(LossSpikes& spikes, const std::vector<double>& losses,
                                   std::int64_t first = 0) {
   std::vector<LossVerdict> found;
@@ -32,7 +32,7 @@ TEST(LossSpikes, AreAboveAFactorTimesTheMedian) {
   EXPECT_EQ(losses.median(), 3.0);
 }
 
-// A fine-tuned model's losses are near zero, and scatter by factors.
+// Losses of a fine-tuned model are near zero and vary by factors.
 TEST(LossSpikes, SmallLossesAreNoSpikes) {
   LossSpikes losses = spikes(3, 3.0);
   EXPECT_THAT(verdicts(losses, {0.01, 0.02, 0.01, 0.2, 0.5}), testing::Each(none));
@@ -48,7 +48,7 @@ TEST(LossSpikes, AreNoneBeforeAWindowOfLosses) {
   EXPECT_TRUE(losses.beyond());
 }
 
-// A run that has diverged does not become the measure of itself.
+// Losses beyond reason do not enter the median.
 TEST(LossSpikes, StayBeyondReasonUntilTheLossIsBack) {
   LossSpikes losses = spikes(2);
   verdicts(losses, {1.0, 1.0});
@@ -81,7 +81,7 @@ TEST(LossSpikes, StepsThatChangedNothingAreJudgedAndNotCounted) {
   EXPECT_EQ(losses.count(3, 99.0, false), first_spike);
 }
 
-// Whatever step a run stops at.
+// The state can be saved after any step.
 TEST(LossSpikes, GoOnFromAStateAsIfTheyHadNotStopped) {
   std::vector<double> all;
   for (int i = 0; i < 40; ++i) all.push_back(1.0 / 3 + i % 5 + (i % 11 == 7 ? 20.0 : 0.0));
@@ -124,7 +124,7 @@ TEST(LossSpikes, AShorterWindowTakesTheLastLosses) {
   EXPECT_EQ(shorter.median(), 1.8);
 }
 
-// A file from amid bad steps is of the step before them.
+// A checkpoint written during bad steps holds the state before them.
 TEST(LossSpikes, AFileIsNotSoundByStepsBehindIt) {
   LossSpikes losses = spikes(2), resumed = spikes(2);
   verdicts(losses, {1.0, 1.0, 1.0, 1.0});

@@ -56,7 +56,7 @@ TEST(RateSurprises, AWarmUpThatTakesTheWholeRun) {
   expect_only(config, "scheduler.params.warmup 100 takes");
 }
 
-// Step 51 has the rate of iteration 50, where the decay has ended.
+// Step 51 has the rate of iteration 50, at which the decay ends.
 TEST(RateSurprises, ADecayThatEndsBeforeTheRun) {
   Config config = with(SchedulerKind::warmup_decay);
   config.scheduler.total_num_steps = 50;

@@ -10,8 +10,8 @@
 namespace triax {
 namespace {
 
-// The expected numbers are those of DeepSpeed 0.19's own lr_schedules.py: the optimizer's rate (and
-// beta1) with which step 0, 1, ... trains when the engine calls step() after each optimizer step.
+// Compares with DeepSpeed 0.19's lr_schedules.py: the learning rate (and beta1) of steps 0, 1, ...,
+// with step() called after each optimizer step.
 void expect_rates(const SchedulerConfig& scheduler, const std::vector<double>& expected) {
   OptimizerConfig optimizer;
   optimizer.learning_rate = 6e-4;
@@ -63,7 +63,7 @@ TEST(LrSchedule, WarmupDecay) {
   expect_rates(c,
                {0.0, 0.0, 0.0005, 0.001, 0.0015, 0.002, 0.0016, 0.0012, 0.0008, 0.0004, 0.0, 0.0});
   c.warmup_linear = false;
-  c.warmup_num_steps = 1;  // two are taken
+  c.warmup_num_steps = 1;  // DeepSpeed takes 2
   expect_rates(c, {0.0, 0.0, 0.002, 0.002, 0.0017142857142857142, 0.0014285714285714286});
 }
 
