@@ -42,7 +42,7 @@ TEST_F(BatchLoaderTest, LabelsAreTheNextTokens) {
   EXPECT_THAT(values(loader.labels(0)), ElementsAre(13, 14, 15, 16, 17, 18));
 }
 
-// The rest of a mapping's last page reads as zeros, which are tokens too.
+// The mapping's last page reads as zeros beyond the end of the file, and zeros are tokens too.
 TEST_F(BatchLoaderTest, AFileThatWasMadeShorterIsAnError) {
   const TokenReader tokens = reader();
   BatchLoader loader(tokens, {2, 2, 1}, batch_shape(2, length, {}), 1, 0);
@@ -52,7 +52,7 @@ TEST_F(BatchLoaderTest, AFileThatWasMadeShorterIsAnError) {
               AllOf(HasSubstr("cannot read " + path_), HasSubstr("made shorter")));
 }
 
-// Every sample of the global batch is on exactly one rank, in runs of neighbours.
+// Every sample of the global batch is on exactly one rank; each rank has consecutive samples.
 TEST_F(BatchLoaderTest, RanksShareTheGlobalBatch) {
   const TokenReader tokens = reader();
   for (const int data : {1, 2, 3, 6})
@@ -89,7 +89,7 @@ TEST_F(BatchLoaderTest, SamplesFromTheEndOnAreLeftOut) {
   const TokenReader tokens = reader();
   BatchLoader loader(tokens, {4, 2, 2}, batch_shape(2, length, {}), 1, 0);
   loader.load(Stream(), 16);
-  loader.load(Stream(), 17, 20);  // three samples, where there were four
+  loader.load(Stream(), 17, 20);  // three samples after four
   EXPECT_THAT(values(loader.tokens(0)), ElementsAre(51, 52, 53, 54, 55, 56));
   EXPECT_THAT(values(loader.tokens(1)), ElementsAre(57, 58, 59, -1, -1, -1));
   EXPECT_THAT(values(loader.labels(1)), ElementsAre(58, 59, 60, -1, -1, -1));

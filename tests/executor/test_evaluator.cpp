@@ -7,16 +7,17 @@
 namespace triax::test {
 namespace {
 
-constexpr std::int64_t samples = 160;  // of the tokens of gpt2-tiny
+constexpr std::int64_t samples = 160;  // in the tokens of gpt2-tiny
 
-// The mean loss of the first `count` samples: one step of all of them, on one rank.
+// Mean loss of the first `count` samples, from one step with all of them on one rank.
 double mean_loss(std::int64_t count) {
   auto job = golden_job(read_golden("gpt2-tiny"), {.micro = 4});
   job["train_batch_size"] = count;
   return train(MPI_COMM_SELF, job, 1).front().loss;
 }
 
-// Valid losses that a run with batches of 12 writes; the last batch of an evaluation has 4 samples.
+// Validation losses written by a run with batches of 12; the last batch of an evaluation has 4
+// samples.
 std::vector<double> valid_losses(const Layout& layout, std::int64_t eval_steps,
                                  std::int64_t interval) {
   const SharedDirectory directory;
@@ -28,8 +29,8 @@ std::vector<double> valid_losses(const Layout& layout, std::int64_t eval_steps,
                 {"eval_interval", interval},
                 {"eval_steps", eval_steps}};
   job["data"]["valid"] = {golden.directory + "/tokens.bin"};
-  job["data"]["shuffle"] = true;      // of the training data alone
-  job["model"]["resid_pdrop"] = 0.1;  // as is dropout
+  job["data"]["shuffle"] = true;      // applies to training data only
+  job["model"]["resid_pdrop"] = 0.1;  // applies to training only
   job["train_batch_size"] = 12;
   job["optimizer"]["params"]["lr"] = 0.0;
   job.erase("scheduler");

@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// On the emulated device or a GPU.
+// Runs on the emulated device or a GPU.
 #include "src/executor/host_inputs.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +13,7 @@ namespace {
 constexpr std::int64_t elements = 3000;
 constexpr std::size_t bytes = elements * sizeof(float);
 
-// Several inputs through one buffer of the device and two of the host.
+// Several inputs pass through one device buffer and two host buffers.
 TEST(HostInputs, ComeBackAsTheyLeft) {
   if (device_count() == 0) GTEST_SKIP() << "skipped: no CUDA device";
   const Stream stream(MemorySpace::device);

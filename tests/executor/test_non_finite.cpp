@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// Steps whose loss or gradient is not finite: skipped on every rank alike, looked into, counted.
+// Steps whose loss or gradient is not finite: skipped on all ranks, explained, counted.
 #include "src/executor/non_finite.hpp"
 
 #include <cmath>
@@ -21,7 +20,7 @@ Layout layout() {
   return {.micro = 2};
 }
 
-// The first step is finite, and leaves weights with which no other is.
+// A job whose first step is finite and leaves weights with which no later step is.
 nlohmann::json diverging_job(const std::string& directory) {
   auto job = golden_job(read_golden("gpt2-tiny"), layout());
   job.erase("scheduler");
@@ -64,7 +63,7 @@ struct OpenRun {
 TEST(NonFinite, ASkippedStepChangesNothingOnAnyRank) {
   OpenRun run;
   run.trainer.train_step(0);
-  const bool poisoned = world_rank() == 0;  // the other ranks hear of it by the norm
+  const bool poisoned = world_rank() == 0;  // the other ranks learn of it from the norm
   const float good = run.a_weight();
   const GlobalValues before = collect(run.grid, run.job.config.model, run.trainer.store(),
                                       first_moments_of(run.trainer.optimizer()));
@@ -72,7 +71,7 @@ TEST(NonFinite, ASkippedStepChangesNothingOnAnyRank) {
   const StepMetrics bad = run.trainer.train_step(1);
   EXPECT_TRUE(bad.skipped);
   EXPECT_FALSE(std::isfinite(bad.grad_norm));
-  run.a_weight() = good;  // ZeRO gathers weights after a skipped step too
+  run.a_weight() = good;  // with ZeRO, weights are gathered after a skipped step too
   EXPECT_EQ(collect(run.grid, run.job.config.model, run.trainer.store(),
                     first_moments_of(run.trainer.optimizer())),
             before);

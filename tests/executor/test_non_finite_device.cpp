@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// On the emulated device, whose work is done when somebody waits for it.
+// Runs on the emulated device, which executes its work when it is waited for.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -33,10 +32,10 @@ TEST_F(FiniteOnDevice, EachTestIsOfItsValuesAlone) {
   EXPECT_TRUE(finite_(stream_, Tensor{}));
 }
 
-// A message under way may never end: the board has the wait. Memory that is allocated or released
-// would wait for the whole device, without.
+// A message under way may never end, so the wait is recorded for the watchdog. Allocating or
+// releasing memory would wait for the whole device unrecorded.
 TEST_F(FiniteOnDevice, TheWaitIsSeenAndNothingAllocated) {
-  finite_with(1.0F);  // the stream takes its workspace, as in a run
+  finite_with(1.0F);  // the stream allocates its workspace, as in a run
   const std::int64_t free = device_facts().free_bytes;
   int asked = 0, seen = 0;
   cuda::emulator::enqueue_when(stream_.handle(),

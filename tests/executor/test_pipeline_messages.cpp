@@ -21,13 +21,13 @@ TEST(PipelineMessages, ThatMpiHasNoTagsForAreRefusedBeforeAStep) {
               testing::AllOf(testing::HasSubstr("1600 messages"), testing::HasSubstr("1599 tags"),
                              testing::HasSubstr("train_micro_batch_size_per_gpu")));
   config.place = {.space = MemorySpace::device, .staged_messages = false};
-  check_tags(config, 1);  // NCCL has none
+  check_tags(config, 1);  // NCCL has no tags
   config.place = {};
   config.parallel.pipeline = 1;
   check_tags(config, 1);
 }
 
-// Between any two instructions these are asked about: a step may have thousands, of which few are
+// progress() tests messages between any two instructions. A step may have thousands of them, few
 // under way.
 TEST(PipelineMessages, ThatAreDoneAreNotAskedAboutAgain) {
   if (world_size() != 2) GTEST_SKIP() << "two stages";

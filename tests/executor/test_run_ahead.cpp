@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// On the emulated device, whose work is done when somebody waits for it.
+// Runs on the emulated device, which executes its work when it is waited for.
 #include "src/executor/run_ahead.hpp"
 
 #include <gtest/gtest.h>
@@ -21,14 +20,14 @@ TEST(RunAhead, TheHostIsSoFarAheadAndNoFurther) {
   for (int launched = 1; launched <= 100; ++launched) {
     cuda::emulator::enqueue(stream, [&] { ++done; });
     ahead.behind(launched % 2 == 0 ? OpKind::Backward : OpKind::Step, stream);
-    ahead.behind(OpKind::ReduceStart, stream);  // counts for nothing
+    ahead.behind(OpKind::ReduceStart, stream);  // not counted
     ASSERT_LE(launched - done, RunAhead::most) << launched;
     ASSERT_LE(done, std::max(0, launched - RunAhead::least)) << launched;
   }
   stream.synchronize();
 }
 
-// The plan position of the first wait for what comes before a step.
+// Plan position of the first wait for earlier work in a step.
 int first_wait_of_a_step(Trainer& trainer, ProcessGrid& grid) {
   std::optional<int> position;
   cuda::emulator::enqueue_when(trainer.stream().handle(),

@@ -11,7 +11,7 @@
 namespace triax::test {
 namespace {
 
-// Buffers of the only stage of a job, and what they are made from.
+// Buffers of a job's only stage, and their inputs.
 struct OneStage {
   PlacedConfig config;
   StepPlans plans;
@@ -44,7 +44,8 @@ TEST(BufferPlan, CountsWhatThePlanHasInUseAtOnce) {
   const OneStage setup({.micro = 2});
   const std::int64_t activation = 2 * 64 * 64 * 4;
   EXPECT_EQ(setup.plan.boundary_bytes, static_cast<std::size_t>(activation));
-  EXPECT_EQ(setup.plan.frames[1], 4);  // one rank: a micro-batch at a time, every block's frame
+  EXPECT_EQ(setup.plan.frames[1],
+            4);  // one rank: one micro-batch at a time, with a frame per block
   EXPECT_EQ(setup.plan.frames[2], 1);
   EXPECT_EQ(setup.plan.frame_bytes[1], setup.stage.layer(0, 1).frame_bytes(setup.shape));
   const StepMemory memory = setup.plan.memory();
@@ -58,8 +59,8 @@ TEST(BufferPlan, CountsWhatThePlanHasInUseAtOnce) {
 
 TEST(BufferPlan, RecomputeKeepsOneFrameOfABlock) {
   EXPECT_EQ(OneStage({.micro = 2, .recompute = 99}).plan.frames[1], 1);
-  // The first two blocks are through before the others keep theirs, and come back after those are
-  // gone.
+  // The first two blocks release their frames before the others take them, and take them again
+  // after the others are done.
   EXPECT_EQ(OneStage({.micro = 2, .recompute = 2}).plan.frames[1], 2);
 }
 
@@ -75,7 +76,7 @@ TEST(StepBuffers, LendsItsLargestPiece) {
   std::ranges::fill(idle, std::byte{7});
 }
 
-// Frames that are smaller have a pool of their own.
+// Smaller frames have a pool of their own.
 TEST(BufferPlan, SelectiveRecomputeKeepsSmallerFrames) {
   const OneStage setup({.micro = 2, .recompute = 3, .granularity = "selective"});
   EXPECT_EQ(setup.plans.shape.frame_pool[0], (std::vector<std::vector<int>>{{0, 1, 1, 1, 2, 3}}));
@@ -86,7 +87,7 @@ TEST(BufferPlan, SelectiveRecomputeKeepsSmallerFrames) {
   EXPECT_EQ(setup.plan.frame_bytes[2] - setup.plan.frame_bytes[1], output + lse);
 }
 
-// Three parts of 2 x 64 rows of 64 floats: equal, so the last one ends beyond the boundary.
+// Three equal parts of 2 x 64 rows of 64 floats; the last one ends beyond the boundary tensor.
 TEST(BufferPlan, PartsOfABoundaryAreEqual) {
   const OneStage setup({.micro = 2, .recompute = 99});
   EXPECT_EQ(setup.plan.parts, 0);
