@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Runs whose loss rises far above what it was, because of data or of a learning rate.
+// Runs with a loss spike, caused by data or by a learning rate.
 #include <filesystem>
 
 #include "io/checkpoint/checkpoint_directory.hpp"
@@ -11,9 +11,9 @@ namespace triax::test {
 
 inline constexpr int spike_batch = 8, spike_length = 16;  // samples, tokens
 
-/// Training data of a spike job, batch by batch: words of few letters, and others in the batches of
-/// `strange`; without those of `left_out`. Each sample begins with the same letter, so that the
-/// labels of one do not depend on the next.
+/// Training data of a spike job: batches of four letters, batches of other bytes (numbers in
+/// `strange`), without the batches in `left_out`. Each sample begins with the same letter, so that
+/// the labels of one do not depend on the next.
 inline std::string spike_text(const std::vector<int>& strange,
                               const std::vector<int>& left_out = {}, int batches = 40) {
   std::string text;
@@ -31,7 +31,7 @@ inline std::string spike_text(const std::vector<int>& strange,
   return text + 'x';
 }
 
-/// A file of the directory's, written by rank 0. Collective.
+/// Writes a file in the shared directory on rank 0; returns its path. Collective.
 inline std::string shared_file(const SharedDirectory& directory, const std::string& name,
                                const std::string& text) {
   if (world_rank() == 0) std::ofstream(directory.path(name)) << text;
@@ -39,7 +39,7 @@ inline std::string shared_file(const SharedDirectory& directory, const std::stri
   return directory.path(name);
 }
 
-/// 16 steps that write a checkpoint each 4, by a window of 6 losses.
+/// A job of 16 steps with a checkpoint every 4 steps and a window of 6 losses.
 inline nlohmann::json spike_job(const Layout& layout, const std::string& text,
                                 const std::string& directory) {
   auto job = golden_job(read_golden("gpt2-tiny"), layout);
@@ -56,14 +56,14 @@ inline nlohmann::json spike_job(const Layout& layout, const std::string& text,
   return job;
 }
 
-/// The lines of steps in a run's metrics.jsonl: those that are no events.
+/// Lines of steps in a run's metrics.jsonl, without events.
 inline std::vector<nlohmann::json> steps_of(const std::string& directory) {
   std::vector<nlohmann::json> lines = metrics_of(directory);
   std::erase_if(lines, [](const nlohmann::json& line) { return line.contains("event"); });
   return lines;
 }
 
-/// "step-000008.h5", ..., the newest first.
+/// File names of checkpoints ("step-000008.h5"), the newest first.
 inline std::vector<std::string> checkpoint_names(const std::string& directory) {
   std::vector<std::string> names;
   for (const std::string& path : list_checkpoints(directory + "/checkpoints"))

@@ -1,6 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// Files as DeepSpeed's users have them, with a model and data added and not a key changed: they
-// load, and train.
+// Files of DeepSpeed users, with model and data added and no key changed, load and train.
 #include <cmath>
 #include <filesystem>
 
@@ -10,13 +8,13 @@
 namespace triax::test {
 namespace {
 
-// Two steps of a job made of a ds_config.json, a model and text, run to its end with a checkpoint:
-// the lines of its metrics.jsonl.
+// Trains two steps of a job from a ds_config.json, a model and text, with a checkpoint; returns the
+// lines of metrics.jsonl.
 std::vector<nlohmann::json> two_steps(const char* deepspeed_file, const nlohmann::json& parallel) {
   const SharedDirectory directory;
   std::string text;
   for (int i = 0; i < 3000; ++i) text += "line " + std::to_string(i) + "\n";
-  const TempDirectory own;  // of this rank, with the same text
+  const TempDirectory own;  // one per rank, with the same text
   auto job = nlohmann::json::parse(deepspeed_file);
   job["model"] = {{"architecture", "gpt2"}, {"n_layer", 2},      {"n_head", 2},
                   {"n_embd", 32},           {"n_positions", 16}, {"vocab_size", 256}};
@@ -28,7 +26,7 @@ std::vector<nlohmann::json> two_steps(const char* deepspeed_file, const nlohmann
   return metrics_of(directory.path("run"));
 }
 
-// Fresh weights know nothing: the loss begins at log(256), and it falls.
+// Expects the loss of untrained weights, log(256), and a falling loss.
 void expect_training(const std::vector<nlohmann::json>& steps) {
   ASSERT_EQ(steps.size(), 2U);
   const double first = steps[0].at("loss"), second = steps[1].at("loss");

@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// fp16: steps whose gradients overflow change nothing but the loss scale, on every rank alike.
+// fp16: steps whose gradients overflow change only the loss scale, on all ranks.
 #include <cmath>
 
 #include "io/checkpoint/checkpoint_directory.hpp"
@@ -19,8 +18,8 @@ Layout fp16_layout() {
   return {.micro = 2, .type = "fp16"};
 }
 
-// Every step sees the same samples: what depends on the step's number is the schedule's and the
-// bias correction's doing.
+// A job whose steps all see the same samples: only schedule and bias correction depend on the step
+// number.
 nlohmann::json overflowing_job(const TempDirectory& directory) {
   const GoldenCase golden = read_golden("gpt2-tiny");
   auto job = golden_job(golden, fp16_layout());
@@ -30,11 +29,11 @@ nlohmann::json overflowing_job(const TempDirectory& directory) {
   text.resize(static_cast<std::size_t>(golden.global_batch * golden.sequence_length + 1));
   job["data"]["train"] = {directory.file("text.txt", text)};
   job["fp16"] = {{"enabled", true}, {"initial_scale_power", 40}, {"hysteresis", 1}};
-  job["run"]["steps"] = 60;  // some of which are not skipped
+  job["run"]["steps"] = 60;  // enough that some are not skipped
   return job;
 }
 
-// A run whose state the test looks at.
+// A run with accessible state.
 struct OpenRun {
   LoadedJob job;
   ProcessGrid grid;
@@ -48,7 +47,7 @@ struct OpenRun {
   }
 };
 
-// Whether all ranks have the same number.
+// Whether all ranks have the same value.
 bool alike(double value) {
   std::array<double, 2> ends = {value, -value};
   MPI_Allreduce(MPI_IN_PLACE, ends.data(), 2, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
@@ -84,7 +83,7 @@ TEST(Overflow, SkipsStepsAndHalvesTheScaleUntilItFits) {
   EXPECT_NE(run.values(weights_of(run.trainer.store())), weights);
 }
 
-// A run that skipped steps goes on as one that began at the scale that fits: weights, moments,
+// A run that skipped steps equals one that began at the scale that fits, in weights, moments,
 // learning rate and bias correction.
 TEST(Overflow, SkippedStepsCountForNothing) {
   const TempDirectory directory;
@@ -119,7 +118,7 @@ TEST(Overflow, AtTheLeastScaleTheRunEndsAndSaysWhatToDo) {
               AllOf(HasSubstr("overflow"), HasSubstr("fp16.min_loss_scale")));
 }
 
-// The steps before the one that overflows are not lost: its scale is that of before, too.
+// The steps before the overflow are saved, with the loss scale from before it.
 TEST(Overflow, AtTheLeastScaleTheStepsBeforeAreSaved) {
   const TempDirectory text;
   const SharedDirectory directory;
@@ -142,7 +141,7 @@ TEST(Overflow, AtTheLeastScaleTheStepsBeforeAreSaved) {
   EXPECT_EQ(nlohmann::json::parse(reader.header().loss_scale)["skipped"], 0);
 }
 
-// Weights that the step before has broken are not worth a file.
+// Weights that the previous step broke are not saved.
 TEST(Overflow, AtTheLeastScaleBrokenWeightsAreNotSaved) {
   const TempDirectory text;
   const SharedDirectory directory;
@@ -159,7 +158,7 @@ TEST(Overflow, AtTheLeastScaleBrokenWeightsAreNotSaved) {
   EXPECT_EQ(list_checkpoints(directory.path("checkpoints")).size(), 0U);
 }
 
-// One overflow is forgiven, then the scale falls; a window of four steps doubles it. The
+// Hysteresis permits one overflow, then the scale falls; a window of four steps doubles it. The
 // checkpoint lies in the middle of both counts.
 TEST(Overflow, AResumedRunGoesOnAtItsScaleBitForBit) {
   const TempDirectory text;

@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// A run that stops and resumes is the run that never stopped: bit for bit on its own grid, to
+// A stopped and resumed run equals an uninterrupted one: bit for bit on the same grid, up to
 // rounding on others.
 #include <cmath>
 #include <filesystem>
@@ -15,7 +14,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// One grid for each number of ranks, and others to resume on.
+// One grid per number of ranks; others are used to resume.
 Layout own_layout() {
   if (world_size() == 4) return {.tensor = 2, .data = 2, .micro = 2, .zero = 1};
   if (world_size() == 2) return {.pipeline = 2, .micro = 2};
@@ -31,8 +30,8 @@ std::vector<Layout> other_layouts() {
   return {{.micro = 4}};
 }
 
-// Ten steps with everything that could lose its place: shuffled samples, dropout, a learning rate
-// that changes.
+// A job of ten steps with everything that depends on the position: shuffled samples, dropout, a
+// changing learning rate.
 nlohmann::json resumable_job(const std::string& directory, const Layout& layout) {
   auto job = golden_job(read_golden("gpt2-tiny"), layout);
   job["run"]["directory"] = directory;
@@ -43,7 +42,7 @@ nlohmann::json resumable_job(const std::string& directory, const Layout& layout)
   return job;
 }
 
-// Steps [begin, 10) of both runs; a tolerance of 0 asks for the same bits.
+// Compares steps [begin, 10) of two runs; tolerance 0: bit for bit.
 void expect_steps(const std::vector<nlohmann::json>& found,
                   const std::vector<nlohmann::json>& straight, std::size_t begin,
                   double tolerance) {
@@ -84,7 +83,7 @@ TEST(Resume, InPlaceAppendsAndRepeatsNoStep) {
   interrupted["run"]["directory"] = directory.path("interrupted");
   interrupted["checkpoint"]["resume"] = "auto";
   train_to_the_end(interrupted);
-  // As if it had died in step 9: the newest checkpoint is that of step 5, metrics go further.
+  // The state after a crash in step 9: the newest checkpoint is of step 5, metrics go further.
   if (world_rank() == 0) {
     std::filesystem::remove(directory.path("interrupted/checkpoints/step-000010.h5"));
     const auto lines = metrics_of(directory.path("interrupted"));
@@ -137,7 +136,7 @@ TEST(Resume, NeverStartsAnew) {
   expect_steps(metrics_of(directory.path("run")), first, 0, 0.0);
 }
 
-// The files of a run that another left behind are neither resumed nor counted, and not lost.
+// Later checkpoints of an abandoned run are neither resumed nor counted, and not deleted.
 TEST(Resume, AnAbandonedBranchIsSetAside) {
   const SharedDirectory directory;
   auto job = resumable_job(directory.path("run"), own_layout());
@@ -171,8 +170,7 @@ TEST(Resume, HintsForStripesChangeNoBit) {
                0.0);
 }
 
-// Without learning, two steps of half the batch see the samples that one step of the whole batch
-// would have seen.
+// With learning rate 0, two steps of half the batch see the samples of one step of the whole batch.
 TEST(Resume, AnotherBatchSizeGoesOnAtTheNextSample) {
   const SharedDirectory directory;
   auto job = resumable_job(directory.path("run"), own_layout());
@@ -195,7 +193,7 @@ TEST(Resume, AnotherBatchSizeGoesOnAtTheNextSample) {
   EXPECT_EQ(half[1]["tokens"], straight[5]["tokens"]);
 }
 
-// 5 steps of 8 samples are 40; of half the length they are 80, and a step adds 8.
+// 5 steps of 8 samples are 40 samples, or 80 of half the length; a step adds 8.
 TEST(Resume, AnotherSequenceLengthGoesOnAtTheNextToken) {
   const SharedDirectory directory;
   auto job = resumable_job(directory.path("run"), own_layout());

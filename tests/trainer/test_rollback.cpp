@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// A run that goes back to a checkpoint because of a loss spike is the run that was never given the
-// data between them.
+// A run that goes back to a checkpoint because of a loss spike equals a run without the data
+// between checkpoint and spike.
 #include "io/checkpoint/checkpoint_directory.hpp"
 #include "io/checkpoint/checkpoint_reader.hpp"
 #include "tests/support/matchers.hpp"
@@ -9,7 +8,7 @@
 namespace triax::test {
 namespace {
 
-// For each number of ranks, with something of state, type and files.
+// Jobs for each number of ranks, with variations of ZeRO stage, type and checkpoint options.
 std::vector<nlohmann::json> jobs(const std::string& text, const SharedDirectory& directory) {
   std::vector<nlohmann::json> jobs;
   const auto add = [&](const Layout& layout) -> nlohmann::json& {
@@ -36,7 +35,7 @@ class Rollback : public testing::Test {
   std::string file(const std::string& name, const std::string& text) const {
     return shared_file(directory_, name, text);
   }
-  // On the first layout of these ranks.
+  // Job on the first layout for this number of ranks.
   nlohmann::json job(const std::vector<int>& strange) const {
     return jobs(file("text", spike_text(strange)), directory_).front();
   }
@@ -50,8 +49,7 @@ class Rollback : public testing::Test {
   SharedDirectory directory_;
 };
 
-// The spike is the loss of step 9, and the newest file then that of step 8: batches 8 and 9 are
-// passed over.
+// The spike is the loss of step 9, and the newest file that of step 8: batches 8 and 9 are skipped.
 TEST_F(Rollback, IsTheRunThatWasNotGivenTheDataBetween) {
   const std::string text = file("text", spike_text({9}));
   const std::string without = file("without", spike_text({9}, {8, 9}));
@@ -77,7 +75,7 @@ TEST_F(Rollback, IsTheRunThatWasNotGivenTheDataBetween) {
       const CheckpointHeader header = header_of(run, step);
       EXPECT_EQ(header.samples, (step + 2) * spike_batch);
       EXPECT_EQ(header.tokens, step * spike_batch * spike_length);
-      // Median that later losses are compared with.
+      // The median that later losses are compared with.
       const auto losses = losses_of(header), alike = losses_of(header_of(run + "-without", step));
       for (const char* key : {"window", "counted", "within"})
         EXPECT_EQ(losses[key], alike[key]) << key;
@@ -99,7 +97,7 @@ TEST_F(Rollback, LinesOfTheStepsThatAreMadeAgainAreSetAside) {
   EXPECT_THAT(steps, ElementsAre(8, 9));
 }
 
-// The file of the spike's step holds weights that led to it.
+// The file of the spike's step holds the weights that led to it.
 TEST_F(Rollback, AFileFromBehindTheLastGoodLossIsSetAside) {
   const auto job = this->job({8});
   train_to_the_end(job);
@@ -109,7 +107,7 @@ TEST_F(Rollback, AFileFromBehindTheLastGoodLossIsSetAside) {
   EXPECT_EQ(CheckpointReader(checkpoints + "step-000008.h5").header().samples, 13 * spike_batch);
 }
 
-// The offset is in the checkpoints: the same steps follow on this grid, and on others.
+// Checkpoints hold the sample offset: the same steps follow on this grid and on others.
 TEST_F(Rollback, AResumeBehindItSeesTheSameSamples) {
   auto job = this->job({9});
   train_to_the_end(job);
@@ -132,7 +130,8 @@ TEST_F(Rollback, AResumeBehindItSeesTheSameSamples) {
   }
 }
 
-// The file that the run went back to knows nothing of it. Its losses say the same again.
+// The file that the run goes back to does not record the rollback; its losses lead to the same
+// rollback again.
 TEST_F(Rollback, ARunThatIsKilledRightBehindItMakesItAgain) {
   auto job = this->job({9});
   train_to_the_end(job);

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// How a run ends: amid bad steps, on a signal, with the files that the same command goes on from.
+// Ends of a run: during bad steps, on a signal, with the files from which the same command
+// continues.
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 
@@ -15,7 +15,7 @@
 namespace triax::test {
 namespace {
 
-// While it lives, a line of the log that has the text in it raises SIGUSR1.
+// While it lives, a log line that contains the text raises SIGUSR1.
 class SignalAtLine {
  public:
   explicit SignalAtLine(const std::string& text) : sink_(std::make_shared<Sink>()) {
@@ -50,7 +50,7 @@ class RunEnds : public testing::Test {
     job["run"]["progress"] = "none";
     return job;
   }
-  // Its first update breaks the weights, so that no later step is finite.
+  // A job whose first update breaks the weights: no later step is finite.
   nlohmann::json diverging(std::int64_t steps, double rate = 1e18) const {
     auto diverges = job("run", steps);
     diverges["optimizer"]["params"]["lr"] = rate;
@@ -65,7 +65,7 @@ class RunEnds : public testing::Test {
   std::vector<nlohmann::json> lines(const std::string& run) const {
     return metrics_of(directory_.path(run));
   }
-  // A run of which a signal is known before its first step has ended.
+  // Runs a job with `signal` (0: none) sent before its first step.
   static RunEnd signalled(const nlohmann::json& json, int signal) {
     const LoadedJob loaded = load(json, 1);
     ProcessGrid grid = make_grid(MPI_COMM_SELF, loaded.config);
@@ -73,21 +73,21 @@ class RunEnds : public testing::Test {
     if (signal != 0) kill(getpid(), signal);
     return trainer.run();
   }
-  // Validates after each second step on data of its own, in several batches.
+  // A job that validates after every second step, in several batches of separate data.
   nlohmann::json validated(const std::string& run, std::int64_t steps) const {
     auto validated = job(run, steps);
     validated["data"]["valid"] = directory_.path("valid.bin");
     validated["run"]["eval_interval"] = 2;
     return validated;
   }
-  // Their tokens, but for one amid them.
+  // Writes the validation tokens, with `one` in the middle.
   void write_valid(std::uint16_t one) const {
     const std::int64_t length = job("run", 1)["data"]["seq_length"];
     std::vector<std::uint16_t> tokens(static_cast<std::size_t>(40 * length + 1), 1);
     tokens[tokens.size() / 2] = one;
     directory_.file("valid.bin", llmc_shard(tokens));
   }
-  // Numbers that are the same in every run.
+  // Expects equal metrics in both runs, except for times.
   void expect_same_lines(const std::string& a, const std::string& b) const {
     const auto found = lines(a), whole = lines(b);
     ASSERT_EQ(found.size(), whole.size());
@@ -104,7 +104,7 @@ TEST_F(RunEnds, BadStepsThatAreTheLastFailWithTheStateFromBeforeThem) {
   EXPECT_THAT(error_of([&] { train_to_the_end(job); }),
               HasSubstr("2 steps in a row, from step 1 on"));
   EXPECT_THAT(checkpoints("run"), ElementsAre("step-000001.h5"));
-  // Again it fails, and is not taken for done.
+  // A second start fails too and does not report that the run is done.
   EXPECT_THAT(error_of([&] { train_to_the_end(job); }), HasSubstr("not finite"));
   EXPECT_THAT(checkpoints("run"), ElementsAre("step-000001.h5"));
 }
@@ -123,7 +123,8 @@ TEST_F(RunEnds, WeightsThatTheLastUpdateBrokeAreNotWritten) {
   EXPECT_THAT(checkpoints("run"), IsEmpty());
 }
 
-// One of an interval, behind the step whose update broke them: it would be the newest for ever.
+// The checkpoint is due after the step whose update broke the weights; it would stay the newest
+// forever.
 TEST_F(RunEnds, WeightsThatAnUpdateBrokeAreNotTheNewest) {
   auto job = diverging(10, 1e39);
   job["checkpoint"]["interval"] = 1;
@@ -149,7 +150,7 @@ TEST_F(RunEnds, AStopAmidBadStepsBehindACheckpointIsAStop) {
   EXPECT_THAT(checkpoints("run"), ElementsAre("step-000002.h5"));
 }
 
-// As the walltime does it counts the time in which the run has started.
+// Like the walltime, run.time_limit includes the time of the start.
 TEST_F(RunEnds, TheTimeOfAJobCountsFromTheStartOfItsProgram) {
   auto limited = job("run", 2);
   limited["run"].update({{"time_limit", "1h"}, {"stop_before_end", "10m"}});
@@ -160,12 +161,12 @@ TEST_F(RunEnds, TheTimeOfAJobCountsFromTheStartOfItsProgram) {
   EXPECT_EQ(trainer.run(now - std::chrono::minutes(49)), RunEnd::done);
   limited["run"]["directory"] = directory_.path("late");
   const LoadedJob again = load(limited, 1);
-  Trainer late(again, grid);  // whose start-up took nearly all: a step at the least
+  Trainer late(again, grid);  // start-up took nearly all of its time: it makes one step at least
   EXPECT_EQ(late.run(now - std::chrono::minutes(51)), RunEnd::stopped);
   EXPECT_THAT(checkpoints("late"), ElementsAre("step-000001.h5"));
 }
 
-// Signals ask for checkpoints also where the job asks for none.
+// Signals request checkpoints even if the job has none.
 TEST_F(RunEnds, AnotherRunsCheckpointsAreNeitherAddedToNorPruned) {
   auto first = job("a", 3);
   first["checkpoint"] = {{"interval", 1}};
@@ -199,7 +200,7 @@ TEST_F(RunEnds, AStopDoesNotWaitForAnEvaluationWhichTheNextRunMakes) {
   for (std::size_t i = 0; i < whole.size(); ++i)
     for (const char* key : {"step", "loss", "valid_loss", "tokens"})
       EXPECT_EQ(found[i].value(key, nlohmann::json()), whole[i].value(key, nlohmann::json())) << i;
-  train_to_the_end(evaluated("run"));  // done: nothing more
+  train_to_the_end(evaluated("run"));  // done already: adds nothing
   EXPECT_EQ(lines("run").size(), whole.size());
 }
 
@@ -227,7 +228,7 @@ TEST_F(RunEnds, DataOfAnotherTokenizerAreRefusedBeforeTheFirstStep) {
   try {
     train_to_the_end(validated("run", 4));
     FAIL() << "they are not read";
-  } catch (const UsageError& error) {  // which no job is run again for
+  } catch (const UsageError& error) {  // a UsageError: the job is not requeued
     EXPECT_THAT(error.what(), HasSubstr("valid.bin does not fit the model's vocabulary"));
   }
   EXPECT_FALSE(std::filesystem::exists(directory_.path("run")));
@@ -236,7 +237,7 @@ TEST_F(RunEnds, DataOfAnotherTokenizerAreRefusedBeforeTheFirstStep) {
   EXPECT_NO_THROW(train_to_the_end(unread));
 }
 
-// It comes behind the checkpoint of the step, while the validation goes on.
+// The signal arrives after the checkpoint of the step, during the validation.
 TEST_F(RunEnds, ASignalBreaksOffAValidationWhichTheNextRunMakes) {
   write_valid(1);
   train_to_the_end(validated("whole", 4));
@@ -274,7 +275,7 @@ TEST_F(RunEnds, ASignalInTheLastStepDoesNotWaitForItsValidation) {
   expect_same_lines("run", "whole");
 }
 
-// The file of an interval, and one that was asked for, are written after the last step too.
+// A checkpoint that is due by interval or was requested is written after the last step too.
 TEST_F(RunEnds, TheLastStepsCheckpointComesAlsoWithoutAtEnd) {
   auto regular = job("run", 4);
   regular["checkpoint"] = {{"interval", 2}, {"at_end", false}};
@@ -293,7 +294,7 @@ TEST_F(RunEnds, TheLastStepsCheckpointComesAlsoWithoutAtEnd) {
   EXPECT_THAT(checkpoints("neither"), ElementsAre("step-000002.h5"));
 }
 
-// The step of the evaluation that is there is not evaluated again.
+// A step whose evaluation is recorded is not evaluated again.
 TEST_F(RunEnds, AnEvaluationThatIsThereIsNotMadeAgain) {
   auto json = job("run", 2);
   json["data"]["valid"] = json["data"]["train"];

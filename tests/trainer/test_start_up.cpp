@@ -21,8 +21,8 @@ TEST(StartSteps, HaveDifferentNames) {
     EXPECT_TRUE(names.insert(step.name).second) << step.name;
 }
 
-// A run that held the lock may have written a checkpoint just before; what does not fit must be
-// refused before files of killed runs are removed and new ones are made.
+// The checkpoint is chosen after the lock is taken: the previous holder may just have written one.
+// A job that does not fit is refused before files of killed runs are removed and new ones made.
 TEST(StartSteps, ComeInAnOrderThatLosesNothing) {
   EXPECT_LT(position_of("locks of the run's directories"),
             position_of("the checkpoint of a requeued job"));

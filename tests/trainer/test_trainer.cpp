@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// Metrics of a step; tests/parity checks that their numbers are right.
+// Metrics of a step. tests/parity checks their values.
 #include "src/trainer/trainer.hpp"
 
 #include <cmath>
@@ -26,8 +25,8 @@ TEST(Trainer, CountsTokensAndFlops) {
   EXPECT_GT(steps[1].step_seconds, 0.0);
   EXPECT_NEAR(steps[1].tokens_per_second * steps[1].step_seconds, 8 * 16, 1e-6);
   EXPECT_GT(steps[1].peak_memory_bytes, 1 << 20);
-  // Three times the forward pass: projections, MLP and head at 2 operations a weight, causal scores
-  // and values.
+  // Three times the forward pass: projections, MLP and head with 2 operations per weight, causal
+  // scores and values.
   const double weights = 3 * (4 * 32 * 32 + 2 * 32 * 80) + 50 * 32;
   const double attention = 3 * 2 * 32 * 16 / 2;
   ASSERT_TRUE(steps[1].mfu.has_value());
@@ -62,7 +61,7 @@ TEST(Trainer, StepsThatAreNotFiniteAreSkipped) {
 TEST(Trainer, ATokenOutsideTheVocabularyNamesItsFile) {
   auto job = tiny_job();
   job["data"]["train"] = {read_golden("gpt2-tiny").directory +
-                          "/tokens.bin"};  // 256 tokens, the model has 50
+                          "/tokens.bin"};  // vocabulary of 256; the model has 50
   EXPECT_THAT(error_of([&] { train(MPI_COMM_SELF, job, 20); }), HasSubstr("gpt2-tiny/tokens.bin"));
 }
 

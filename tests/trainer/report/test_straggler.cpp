@@ -18,7 +18,7 @@ TEST(Straggler, IsWhoSpendsFarLessThanTheOthers) {
   EXPECT_EQ(rank_of_least({3.0, 4.0, 0.5, 2.0}), 2);
 }
 
-// The last rank comes late to every sum.
+// The last rank is late in every sum.
 TEST(Straggler, IsNamed) {
   ProcessGrid grid(MPI_COMM_WORLD, {.data = world_size()});
   const int last = grid.size() - 1;
