@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Runs the program as a user does: commands of a shell, as texts.
+// Runs the program as a user does, by shell commands.
 #include <sys/wait.h>
 
 #include <array>
@@ -14,14 +14,14 @@ struct Outcome {
   std::string text;  // standard output and error
 };
 
-/// The word of a shell that is `text`, whatever is in it.
+/// `text` quoted as one shell word.
 inline std::string shell_word(const std::string& text) {
   std::string word = "'";
   for (const char c : text) word += c == '\'' ? std::string(R"('\'')") : std::string(1, c);
   return word + "'";
 }
 
-/// Runs a command of the shell, for 60 s at most; status -1 where a signal ended it.
+/// Runs a shell command for at most 60 s; status -1 if a signal ended it.
 inline Outcome outcome_of(const std::string& command) {
   FILE* const pipe = popen(("2>&1 timeout 60 " + command).c_str(), "r");
   std::string text;
@@ -32,17 +32,17 @@ inline Outcome outcome_of(const std::string& command) {
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
 }
 
-/// Runs a script of bash.
+/// Runs a bash script.
 inline Outcome outcome_of_script(const std::string& script) {
   return outcome_of("bash -c " + shell_word(script));
 }
 
-/// triax with these arguments, as words of a shell.
+/// Shell command that runs triax with `arguments`.
 inline std::string command_of(const std::string& arguments) {
   return shell_word(TRIAX_PROGRAM) + " " + arguments;
 }
 
-/// Command that starts another on `ranks` ranks.
+/// Shell prefix that starts a command on `ranks` ranks.
 inline std::string mpiexec(int ranks) {
   return shell_word(MPIEXEC) + " " MPIEXEC_RANKS " " + std::to_string(ranks) + " ";
 }
@@ -52,7 +52,7 @@ inline Outcome triax(const std::string& arguments) {
   return outcome_of(command_of(arguments));
 }
 
-/// Runs triax as so many ranks.
+/// Runs triax on `ranks` ranks.
 inline Outcome triax_on(int ranks, const std::string& arguments) {
   return outcome_of(mpiexec(ranks) + command_of(arguments));
 }

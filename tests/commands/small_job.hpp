@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A directory with a job of two steps.
+// Fixture: a directory with a job of two steps.
 #include <gmock/gmock.h>
 
 #include "tests/commands/program.hpp"

@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// triax checkpoint list, inspect, verify, diff: alike as one process and under mpiexec.
+// triax checkpoint list, inspect, verify, diff: equal results as one process and under mpiexec.
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint/checkpoint_directory.hpp"
@@ -60,7 +59,7 @@ TEST_F(CheckpointCommands, VerifyRefusesWhatIsNoCheckpoint) {
   }
 }
 
-// HDF5 reads a source that is not there as zeros.
+// HDF5 reads a missing source file as zeros.
 TEST_F(CheckpointCommands, ATensorWhoseSourceIsMissingIsRefusedByName) {
   const std::string path = dir_.path("assembled.h5");
   {
@@ -87,7 +86,7 @@ TEST_F(CheckpointCommands, ATensorWhoseSourceIsMissingIsRefusedByName) {
               HasSubstr("dataset /model/a of " + dir_.path("gone.h5")));
 }
 
-// Each of them would take itself for rank 0.
+// Each process would act as rank 0.
 TEST_F(CheckpointCommands, ProcessesThatDoNotSeeEachOtherAreRefused) {
   for (const std::string& command : std::vector<std::string>{
            "verify " + shell_word(a_), "inspect " + shell_word(a_),
@@ -100,7 +99,8 @@ TEST_F(CheckpointCommands, ProcessesThatDoNotSeeEachOtherAreRefused) {
   }
 }
 
-// As in the shell of an allocation; of processes that srun started the first lists.
+// Works in the shell of an allocation; of processes that srun started without MPI, the first one
+// lists.
 TEST_F(CheckpointCommands, ListNeedsNoOtherProcess) {
   const std::string list = command_of("checkpoint list " + shell_word(dir_.path()));
   const Outcome shell = outcome_of("env SLURM_NTASKS=8 " + list);

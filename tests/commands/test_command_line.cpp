@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// Wrong command lines are answered once, with what was probably meant, and status 2.
+// Wrong command lines give one error, with the nearest known name, and status 2.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +31,7 @@ TEST(CommandLine, UnknownNamesComeWithTheNearest) {
                      "triax train has no option --sett (nearest: --set). See triax train --help");
 }
 
-// As in the shell of a batch job, where MPI finds a launcher that does not answer.
+// The case of a batch job's shell, in which MPI would wait for a launcher that does not answer.
 TEST(CommandLine, WhatNeedsNoRanksDoesNotStartMpi) {
   const std::string alone = "env PMI_FD=77 PMI_RANK=0 PMI_SIZE=2 " TRIAX_PROGRAM " ";
   for (const char* command : {"--version", "--help", "train --help", "config --reference"})
@@ -68,7 +67,7 @@ TEST(CommandLine, NumbersOfGenerateAreChecked) {
                 AllOf(StartsWith("triax: --"), EndsWith("See triax generate --help\n")));
   }
   EXPECT_THAT(triax("generate x --prompt ''").text, HasSubstr("the prompt is empty"));
-  // In order, so that it comes to the file.
+  // The options are valid: the error is about the file.
   const Outcome sound = triax("generate x --prompt a --temperature 0 --top-k 5 --seed 0");
   EXPECT_EQ(sound.status, 3);
   EXPECT_THAT(sound.text, HasSubstr("cannot open x"));
@@ -83,11 +82,11 @@ TEST(CommandLine, SizesOfExportAreChecked) {
                        "5GiB, got \"" +
                            size + "\". See triax checkpoint export --help");
   for (const std::string size :
-       {"1", "4kB", "4KiB", "'5 gb'", "2T"})  // so that it comes to the file
+       {"1", "4kB", "4KiB", "'5 gb'", "2T"})  // valid: the error is about the file
     EXPECT_THAT(triax(command + size).text, HasSubstr("cannot open x")) << size;
 }
 
-// One of them would be dropped without a word.
+// One of the two options would be ignored silently.
 TEST(CommandLine, OptionsThatExcludeEachOtherAreRefused) {
   for (const char* both :
        {"config x.json --reference", "config --reference --ranks 2",
@@ -129,13 +128,13 @@ TEST(CommandLine, IsAnsweredOnceUnderMpiexec) {
     EXPECT_EQ(outcome.text.find(answer, first + 1), std::string::npos) << outcome.text;
   };
   expect_once("trian", 2, "triax has no command");
-  // Without MPI.
+  // The same without MPI.
   expect_once("", 2, "triax needs a command");
   expect_once("--version", 0, "built by");
   expect_once("train --help", 0, "Usage: triax");
 }
 
-// As a farm of jobs has them, each process with a file of its own.
+// The case of srun on a list of jobs, with one file per process.
 TEST(CommandLine, ConfigIsForEachProcessThatAsks) {
   const std::string second = "env SLURM_PROCID=1 SLURM_NTASKS=2 " TRIAX_PROGRAM " ";
   EXPECT_THAT(outcome_of(second + "config --reference").text, HasSubstr("run.collective_timeout"));

@@ -30,7 +30,7 @@ TEST_F(Commands, TrainLeavesARunThatGenerateContinues) {
   EXPECT_NE(triax(generate + " --seed 5").text, text.text);
 }
 
-// The job file is a word of its own behind a value of --set.
+// The job file after a value of --set is not taken for another value.
 TEST_F(Commands, OverridesStandBeforeTheJobFileAndBehindIt) {
   const std::string file = shell_word(directory_.path("job.json"));
   const std::string steps = "--set run.steps=", seed = "--set=run.seed=5";
@@ -145,7 +145,7 @@ TEST_F(Commands, ExportAndImportSayWhatIsWrong) {
       triax_on(2, "checkpoint import none --out " + shell_word(file) + " --force");
   EXPECT_EQ(missing.status, 3);
   EXPECT_THAT(missing.text, HasSubstr("none/config.json"));
-  // A target that is there is the user's to choose anew: also a link to what is not here now.
+  // An existing target is an error of the user, also a dangling link.
   const std::string link = directory_.path("link.h5");
   std::filesystem::create_symlink(directory_.path("elsewhere.h5"), link);
   for (const std::string& taken : {file, link}) {
@@ -161,7 +161,7 @@ TEST_F(Commands, GpusThatAreAskedForAndNotThereAreTheUsersError) {
   EXPECT_EQ(run.status, 2);
   EXPECT_THAT(run.text, HasSubstr("run.device is gpu, and rank 0 finds none"));
   EXPECT_FALSE(std::filesystem::exists(directory_.path("run")));
-  // A plan for them needs none.
+  // Planning for GPUs needs none.
   const Outcome plan = on_job("train", "--dry-run --json --set run.device=gpu 2>/dev/null");
   EXPECT_EQ(plan.status, 0);
   const auto rank = nlohmann::json::parse(plan.text)["ranks"][0];
@@ -183,7 +183,7 @@ TEST_F(Commands, ImpossibleSizesAreTheUsersErrorBeforeAnythingIsMade) {
             2);
 }
 
-// The program says before the run what it holds behind it.
+// The memory planned before the run and the memory used are both reported.
 TEST_F(Commands, ARunReportsWhatItUsedBesideWhatWasPlanned) {
   const Outcome run = on_job("train");
   ASSERT_EQ(run.status, 0) << run.text;
@@ -200,7 +200,8 @@ TEST_F(Commands, ConfigShowsAJobWhoseDataAreMissing) {
   EXPECT_EQ(on_job("train", "--set data.train=gone.txt").status, 2);
 }
 
-// Too little address space ends libraries without a word: the job is refused before.
+// Libraries end the process without a message if the address space is too small; triax refuses the
+// job before.
 TEST_F(Commands, AnAddressSpaceWithoutRoomForLibrariesIsRefused) {
   const auto within = [&](int mib, const std::string& arguments) {
     return outcome_of_script(fmt::format("export OMP_NUM_THREADS=1; ulimit -v {}; exec {}",

@@ -64,7 +64,8 @@ TEST_F(PlannedJob, APlanNeedsNoData) {
   EXPECT_THAT(here.text, Not(HasSubstr("missing")));
 }
 
-// Hybrid sharding cuts state within nodes, which a plan made by one process has to be told.
+// Hybrid sharding shards state within nodes; a plan of one process needs --ranks-per-node to know
+// them.
 TEST_F(PlannedJob, APlanOfOneProcessSaysWhatItTakesForNodes) {
   const std::string hybrid =
       "--dry-run --json --set parallel.data=8 --set train_batch_size=8 "
@@ -109,7 +110,7 @@ TEST_F(PlannedJob, APlanOfOneProcessSaysWhichGridItTook) {
               HasSubstr("planned for 2 rank(s), data 1 x pipeline 1 x tensor 2"));
 }
 
-// Each of the ranks fits the machine, and all of them together do not.
+// Each rank fits the machine alone, but all together do not.
 TEST_F(PlannedJob, RanksOfANodeMustFitItTogether) {
   const std::string many = "--set parallel.data=100000 --set train_batch_size=100000 ";
   EXPECT_EQ(on_job("train", "--dry-run --json " + many + ">/dev/null").status, 0);

@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// Names of files, as a user meets them: in odd directories, through links, and what is no file.
+// Paths of a run: odd directory names, links, and paths that are no files.
 #include <sys/stat.h>
 
 #include "tests/commands/small_job.hpp"
@@ -13,11 +12,11 @@ using testing::Not;
 
 class RunPaths : public SmallJob {
  protected:
-  // triax in a directory, as of a shell.
+  // Runs triax with `directory` as its working directory.
   static Outcome in(const std::string& directory, const std::string& arguments) {
     return outcome_of_script("cd " + shell_word(directory) + " && " + command_of(arguments));
   }
-  // A directory with the job and its data, which a pattern names.
+  // Makes a directory with a job and its data, which the job names by a pattern.
   void make_job(const std::string& directory, const std::string& letter) const {
     std::filesystem::create_directories(directory_.path(directory + "/data"));
     std::string text;
@@ -34,13 +33,13 @@ TEST_F(RunPaths, AJobTrainsOnTheDataOfItsOwnDirectory) {
                                          std::pair{"back\\slash", "backslash"}}) {
     make_job(directory, "right");
     make_job(other, "wrong");
-    // Elsewhere, so that the pattern is looked for beside the job file.
+    // Started elsewhere, so that the pattern is resolved beside the job file.
     const std::string run = directory_.path(std::string(directory) + "/run");
     const std::string job = shell_word(directory_.path(std::string(directory) + "/job.json"));
     const Outcome first = in("/", "train " + job + " --set run.directory=" + shell_word(run));
     ASSERT_EQ(first.status, 0) << first.text;
     EXPECT_THAT(contents(run + "/job.json"), Not(HasSubstr(other + std::string("/data"))));
-    // From job.json again, and with its file gone.
+    // Runs again from job.json, and then without its data file.
     const std::string again = "train " + shell_word(run + "/job.json") + " --set run.steps=3";
     const Outcome second = in("/", again);
     EXPECT_EQ(second.status, 0) << second.text;
@@ -51,7 +50,8 @@ TEST_F(RunPaths, AJobTrainsOnTheDataOfItsOwnDirectory) {
   }
 }
 
-// configs -> ../tree/configs, and a file that lies where the name is without "configs/..".
+// configs is a link to ../tree/configs; another file lies where the path would lead without
+// "configs/..".
 TEST_F(RunPaths, ARunRemembersTheFileThatItReadThroughALink) {
   make_job("tree", "right");
   make_job("here", "wrong");

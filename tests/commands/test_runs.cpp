@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// Files that runs leave, and runs that cannot go on.
+// Files that runs leave, and runs that must stop.
 #include <unistd.h>
 
 #include <numeric>
@@ -32,7 +31,7 @@ TEST_F(Runs, AJobJsonMeansTheSameInAnotherDirectory) {
                                  Not(HasSubstr("resumed with another"))));
 }
 
-// A Llama from a config.json, trained on for longer texts.
+// A Llama model from a config.json, trained further with a longer context.
 TEST_F(Runs, SayWhatIsAnotherInTheModel) {
   directory_.file("llama.json", R"({"model_type": "llama", "num_hidden_layers": 1,
       "num_hidden_layer": 9, "num_attention_heads": 2, "hidden_size": 16, "intermediate_size": 20,
@@ -54,7 +53,7 @@ TEST_F(Runs, SayWhatIsAnotherInTheModel) {
   EXPECT_THAT(plan.text, HasSubstr("is num_hidden_layers meant?"));
 }
 
-// HDF5 reads a source that is not there as zeros: a run would learn them.
+// HDF5 reads a missing source file as zeros, which a run would train on.
 TEST_F(Runs, TokensOfAFileThatIsNotThereAreNotTrainedOn) {
   constexpr std::int64_t tokens = 200;
   std::vector<std::int32_t> values(tokens);
@@ -78,7 +77,7 @@ TEST_F(Runs, TokensOfAFileThatIsNotThereAreNotTrainedOn) {
   EXPECT_FALSE(std::filesystem::exists(directory_.path("run/metrics.jsonl")));
 }
 
-// A checkpoint that somebody assembled, one tensor of which is in a file that is not there.
+// A checkpoint assembled by hand, with one tensor in a missing file.
 TEST_F(Runs, ATensorOfAFileThatIsNotThereIsNeitherResumedNorContinued) {
   ASSERT_EQ(on_job("train").status, 0);
   const CheckpointReader trained(checkpoint_path(directory_.path("run/checkpoints"), 2));
@@ -118,7 +117,7 @@ TEST_F(Runs, ARunWhoseDirectoryGoesSaysSoAndFails) {
               AllOf(HasSubstr(run + "/metrics.jsonl is gone"), Not(HasSubstr("permissions"))));
 }
 
-// As where standard error is a file on a full disk.
+// The case of standard error on a full disk.
 TEST_F(Runs, ARunWhoseLogCannotBeWrittenGoesOn) {
   for (const std::string progress : {"lines", "bar"}) {
     const Outcome run =
@@ -212,7 +211,7 @@ TEST_F(Runs, ARunThatSkippedEveryStepFails) {
       HasSubstr("the only one of the run was skipped"));
 }
 
-// Its first update ruins the weights, and leaves them finite.
+// The first update breaks the weights but leaves them finite.
 TEST_F(Runs, ALossSpikeIsSaidOnceAndMayEndTheRun) {
   const std::string diverging =
       "--set run.steps=8 --set optimizer.params.lr=5 --set run.loss_spike.window=2 --set "

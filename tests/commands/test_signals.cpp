@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// A run that is signalled, by itself and under mpiexec: what it leaves, and how it goes on.
+// Signals to a run of one process and under mpiexec: its files, and how it continues.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
@@ -34,7 +33,8 @@ class SignalledRun : public testing::Test {
     return command_of("train " + shell_word(directory_.path("job.json")) +
                       " --set run.directory=" + shell_word(directory_.path(run)) + " " + more);
   }
-  // Runs `command`, and `then` once the run has written a line of metrics; $! is the command.
+  // Runs `command`, then `then` once the run has written a line of metrics; $! is the process of
+  // `command`.
   Outcome with_a_signal(const std::string& command, const std::string& run,
                         const std::string& then) const {
     return outcome_of_script(
@@ -50,7 +50,7 @@ class SignalledRun : public testing::Test {
     const auto found = list_checkpoints(directory_.path(run + "/checkpoints"));
     return found.empty() ? -1 : CheckpointReader(found.front()).header().step;
   }
-  // Numbers that are the same in every run: losses, norms, rates and tokens of all steps.
+  // Losses, norms, rates and tokens of all steps, which are equal in every run.
   std::vector<std::string> numbers(const std::string& run) const {
     std::vector<std::string> lines;
     std::istringstream text(contents(directory_.path(run + "/metrics.jsonl")));
@@ -63,7 +63,7 @@ class SignalledRun : public testing::Test {
     }
     return lines;
   }
-  // Resumed for five steps more, the run has the numbers of one that was never disturbed.
+  // Expects that the run, resumed for five more steps, has the numbers of an uninterrupted one.
   void expect_goes_on(const std::string& run, const std::string& launch,
                       const std::string& layout) {
     const std::int64_t stopped = newest_step(run);
@@ -84,9 +84,8 @@ TEST_F(SignalledRun, LeavesWithACheckpointAndStatus75AndGoesOnBitForBit) {
   expect_goes_on("run", "", "");
 }
 
-// It comes as soon as the program has begun to run, while its job, from a pipe that nobody writes
-// to, is still to come: the kernel says when main() has been reached, by the signals that wait
-// then.
+// The signal arrives during the start: the job file is a pipe that nobody writes to. The mask of
+// blocked signals in /proc shows when main() has been reached.
 TEST_F(SignalledRun, ASignalAtTheStartEndsItBeforeTheFirstStep) {
   const std::string job = directory_.path("job.json");
   std::filesystem::remove(job);
@@ -136,7 +135,7 @@ TEST_F(SignalledRun, ASignalToOneRankBreaksOffAValidation) {
   EXPECT_EQ(numbers("run"), numbers("whole"));
 }
 
-// A signal to the process that a thread of OpenMP or MPI took would end it.
+// A signal delivered to a thread of OpenMP or MPI that does not block it would end the process.
 TEST_F(SignalledRun, RanksOfTwoThreadsObeyAllSignals) {
   const std::string two = "OMP_NUM_THREADS=2 ";
   const std::string saved =
@@ -152,7 +151,8 @@ TEST_F(SignalledRun, RanksOfTwoThreadsObeyAllSignals) {
   EXPECT_THAT(ended.text, HasSubstr("stopped by SIGTERM after "));
 }
 
-// The state is that from before them; with one file to keep, it is that one.
+// The checkpoint holds the state from before the bad steps, and with checkpoint.keep 1 it is the
+// only one.
 TEST_F(SignalledRun, ACheckpointAmidBadStepsIsOfTheStepBeforeThem) {
   const std::string checkpoints = directory_.path("run/checkpoints");
   const Outcome stopped = with_a_signal(
@@ -169,7 +169,7 @@ TEST_F(SignalledRun, ACheckpointAmidBadStepsIsOfTheStepBeforeThem) {
   EXPECT_EQ(find_checkpoints(checkpoints).size(), 1U) << stopped.text;
 }
 
-// checkpoint.resume says where a batch job begins, not where it goes on.
+// checkpoint.resume applies to the first run of a batch job only.
 TEST_F(SignalledRun, ABatchJobGoesOnFromItsOwnCheckpointWhereverItBegan) {
   ASSERT_EQ(outcome_of(train("base", "--set run.steps=3")).status, 0);
   const std::string base = checkpoint_path(directory_.path("base/checkpoints"), 3);
@@ -182,14 +182,14 @@ TEST_F(SignalledRun, ABatchJobGoesOnFromItsOwnCheckpointWhereverItBegan) {
     EXPECT_THAT(stopped.text, HasSubstr("this batch job goes on from there"));
     expect_goes_on(run, batch, resume);
     EXPECT_EQ(find_checkpoints(directory_.path(run + "/checkpoints")).size(), 2U);
-    // Another job begins as it says.
+    // Another job begins as checkpoint.resume says.
     const Outcome other =
         outcome_of("env TRIAX_JOB_ID=8 " + train(run, resume + " --set run.steps=4"));
     EXPECT_THAT(other.text, HasSubstr("renamed to *.superseded")) << other.status;
   }
 }
 
-// As a script that trains on 1, 2 and 4 ranks to compare them.
+// The case of a script that trains on 1, 2 and 4 ranks to compare them.
 TEST_F(SignalledRun, ASecondCommandOfABatchJobBeginsAsItSays) {
   const std::string batch = "env ENVIRONMENT=BATCH SLURM_JOB_ID=5 ";
   const std::string never = train("run", "--set run.steps=3 --set checkpoint.resume=never");
@@ -226,7 +226,7 @@ TEST_F(SignalledRun, LeavesBeforeItsTimeIsUp) {
   EXPECT_THAT(endless.text, HasSubstr("run.stop_before_end has no effect"));
 }
 
-// Else each start of it would come to one step, and be requeued.
+// Otherwise each start would make one step and be requeued.
 TEST_F(SignalledRun, AJobWithoutTimeForAStepIsRefused) {
   const Outcome refused = outcome_of_script("SLURM_JOB_END_TIME=$(($(date +%s) + 170)) " +
                                             train("run", "--set run.stop_before_end=180s"));

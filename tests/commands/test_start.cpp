@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// The start of a run on several ranks, one of which comes to nothing.
+// The start of a run on several ranks, one of which fails or hangs.
 #include <sys/stat.h>
 
 #include <chrono>
@@ -13,7 +12,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-// Three ranks, of which one reads its job from a pipe that nobody writes to.
+// Three ranks, one of which hangs: its job file is a pipe that nobody writes to.
 class Start : public SmallJob {
  protected:
   void SetUp() override {
@@ -44,7 +43,7 @@ TEST_F(Start, ARankThatNeverComesIsNamed) {
   }
 }
 
-// A plan of several ranks meets as a run does.
+// A plan on several ranks compares them as a run does.
 TEST_F(Start, ARankThatNeverComesToAPlanIsNamed) {
   const Outcome outcome = outcome_of(launch(2, "--dry-run --set run.collective_timeout=3s"));
   EXPECT_EQ(outcome.status, 3) << outcome.text;
@@ -62,7 +61,8 @@ TEST_F(Start, RanksThatPlanOtherJobsAreRefused) {
   EXPECT_THAT(outcome.text, HasSubstr("job.run.seed is 1 here, 0 on rank 0"));
 }
 
-// One that has no such file, as on a node whose file system is not there: at once, and once.
+// One rank has no job file, as on a node with a missing file system. The error comes at once, and
+// once.
 TEST_F(Start, ARankThatCannotReadItsJobIsHeardByAll) {
   const std::string script = directory_.file(
       "one.sh",
@@ -78,7 +78,7 @@ TEST_F(Start, ARankThatCannotReadItsJobIsHeardByAll) {
   }
 }
 
-// The one that waits, and the one that is waited for.
+// Signals the rank that waits, then the rank that is waited for.
 TEST_F(Start, ASignalEndsItMeanwhile) {
   for (const int signalled : {0, 2}) {
     std::filesystem::remove(directory_.path(fmt::format("pid.{}", signalled)));
@@ -92,11 +92,11 @@ TEST_F(Start, ASignalEndsItMeanwhile) {
   }
 }
 
-// In MPI_Init, which waits for a process that is no triax. The launcher ends that one by SIGKILL,
-// and has a status of its own.
+// A start that hangs in MPI_Init, which waits for a process that is not triax. The launcher ends
+// that process by SIGKILL and returns its own status.
 class StartOfMpi : public Start {
  protected:
-  // `during`: in a shell, while rank 0, which is process $pid, waits.
+  // `during`: shell commands that run while rank 0 (process $pid) waits.
   Outcome waiting(const std::string& environment, const std::string& during) const {
     const std::string status = shell_word(directory_.path("status"));
     const std::string wrapper = directory_.file(
@@ -138,7 +138,7 @@ TEST_F(Start, AWrongLimitOfItIsRefused) {
   }
 }
 
-// As where each node has a directory of this name of its own.
+// The case of a directory that each node has separately under one name.
 TEST_F(Start, ADirectoryThatRanksDoNotShareIsRefused) {
   const std::string script = directory_.file(
       "own.sh", "cd \"$(mktemp -d " + shell_word(directory_.path("own-XXXXXX")) + ")\" && exec " +

@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// Descriptors 0 to 2 that a shell or a launcher closed become no files of the run.
+// Descriptors 0 to 2 that a shell or a launcher closed are not reused for files of the run.
 #include "tests/commands/small_job.hpp"
 
 namespace triax::test {
@@ -37,7 +36,8 @@ TEST_F(StandardDescriptors, OfARunMayBeClosed) {
   }
 }
 
-// Each rank notes what its descriptors are, as soon as all are the device, else at its end.
+// The script of each rank writes "all" once its descriptors 0 to 2 are /dev/null, or an empty line
+// when the rank has ended.
 TEST_F(StandardDescriptors, OfRanksMayBeClosed) {
   const std::string script = directory_.file(
       "rank.sh", command_of("train " + shell_word(directory_.path("job.json")) +
@@ -51,7 +51,7 @@ TEST_F(StandardDescriptors, OfRanksMayBeClosed) {
   EXPECT_EQ(contents(directory_.path("seen")), "all\nall\n");
 }
 
-// A table that nobody gets is a failure.
+// A table that cannot be printed is an error.
 TEST_F(StandardDescriptors, ATableIsStillNotWrittenToAClosedOne) {
   for (const char* command : {"--version", "config --reference", "train --help"}) {
     const Outcome outcome = outcome_of_script(command_of(command) + " >&-");
