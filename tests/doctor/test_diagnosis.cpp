@@ -17,7 +17,7 @@ using testing::IsEmpty;
 
 constexpr double gibibyte = 1024.0 * 1024.0 * 1024.0;
 
-// Ranks of a machine with which nothing is wrong, two per node.
+// Facts of `count` ranks without any problem, two per node.
 std::vector<RankFacts> healthy(int count) {
   std::vector<RankFacts> ranks;
   for (int rank = 0; rank < count; ++rank) {
