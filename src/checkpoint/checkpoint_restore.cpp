@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Restores the state of a run from a checkpoint.
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Allocations by kind, and by region of a device's memory.
 #include "kernels/base/device/stream_workspace.hpp"
 #include "src/forecast/memory_plan.hpp"

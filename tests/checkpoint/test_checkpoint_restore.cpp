@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Changes of the model with which a checkpoint can be resumed.
 #include "io/checkpoint/checkpoint_reader.hpp"
 #include "src/checkpoint/checkpoint.hpp"

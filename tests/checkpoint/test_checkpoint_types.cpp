@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checkpoints of every element type and ZeRO stage, resumed with every other.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checkpoints and losses are equal in every way of writing checkpoints.
 #include <algorithm>
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // triax checkpoint list, inspect, verify, diff: equal results as one process and under mpiexec.
 #include <nlohmann/json.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Wrong command lines give one error, with the nearest known name, and status 2.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

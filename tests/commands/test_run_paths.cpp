@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Paths of a run: odd directory names, links, and paths that are no files.
 #include <sys/stat.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files that runs leave, and runs that must stop.
 #include <unistd.h>
 

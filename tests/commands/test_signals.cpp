@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Signals to a run of one process and under mpiexec: its files, and how it continues.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -118,7 +119,7 @@ TEST_F(SignalledRun, Sigusr2WritesACheckpointAndGoesOn) {
 }
 
 TEST_F(SignalledRun, ASignalToOneRankBreaksOffAValidation) {
-  directory_.file("long.txt", std::string(200000, 'a'));
+  directory_.file("long.txt", std::string(1000000, 'a'));
   const std::string launch = mpiexec(2);
   const std::string more =
       "--set parallel.tensor=2 --set run.steps=3 --set run.eval_steps=0 --set data.valid=" +

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The start of a run on several ranks, one of which fails or hangs.
 #include <sys/stat.h>
 

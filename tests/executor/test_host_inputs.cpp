@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs on the emulated device or a GPU.
 #include "src/executor/host_inputs.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps whose loss or gradient is not finite: skipped on all ranks, explained, counted.
 #include "src/executor/non_finite.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs on the emulated device, which executes its work when it is waited for.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory plans. tests/parity/test_traffic_of_training.cpp checks that a run allocates exactly this.
 #include "src/forecast/memory_plan.hpp"
 

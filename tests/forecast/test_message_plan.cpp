@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Message plans. tests/parity/test_traffic_of_training.cpp checks that a run sends exactly this.
 #include "src/forecast/message_plan.hpp"
 

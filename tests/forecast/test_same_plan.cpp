@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans that are equal on all ranks. test_same_plan_ranks.cpp tests the errors of ranks that
 // differ; all runs of tests/parity begin with this comparison.
 #include "src/forecast/same_plan.hpp"

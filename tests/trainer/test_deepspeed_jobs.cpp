@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of DeepSpeed users, with model and data added and no key changed, load and train.
 #include <cmath>
 #include <filesystem>

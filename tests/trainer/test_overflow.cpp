@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fp16: steps whose gradients overflow change only the loss scale, on all ranks.
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A stopped and resumed run equals an uninterrupted one: bit for bit on the same grid, up to
 // rounding on others.
 #include <cmath>

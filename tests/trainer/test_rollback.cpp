@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run that goes back to a checkpoint because of a loss spike equals a run without the data
 // between checkpoint and spike.
 #include "io/checkpoint/checkpoint_directory.hpp"

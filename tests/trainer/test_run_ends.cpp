@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ends of a run: during bad steps, on a signal, with the files from which the same command
 // continues.
 #include <spdlog/sinks/base_sink.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Metrics of a step. tests/parity checks their values.
 #include "src/trainer/trainer.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens descriptors 0 to 2 if a shell (2>&-) or a launcher closed them. Otherwise the next open
 // file would get such a number: metrics.jsonl number 2, and with it the log lines.
 #include <fcntl.h>

@@ -168,7 +168,8 @@ void check_schedule(Settings& s, ErrorList& errors) {
   if (chunks > 1 && !row.several_chunks)
     s.error(
         errors, "parallel.chunks",
-        fmt::format("{} with schedule {}, which has one chunk a stage. Say interleaved or gpipe",
+        fmt::format("{} with schedule {}, which has one chunk per stage. Set parallel.schedule to "
+                    "interleaved or gpipe",
                     chunks, row.name));
   if (!s.sound({"gradient_accumulation_steps", "train_batch_size"}) ||
       s.is_auto("gradient_accumulation_steps"))

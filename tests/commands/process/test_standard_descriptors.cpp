@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Descriptors 0 to 2 that a shell or a launcher closed are not reused for files of the run.
 #include "tests/commands/small_job.hpp"
 

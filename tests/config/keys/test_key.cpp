@@ -41,11 +41,12 @@ TEST(Key, PathsWithNamesThatAShellReplacesAreRefused) {
             "\"~/runs\": paths are taken literally, and ~ is not expanded. Write the path out, or "
             "./~/runs if that is its name");
   EXPECT_THAT(problem(key, "~"), HasSubstr("or ./~ if"));
-  EXPECT_THAT(problem(key, "~me/runs"), HasSubstr("~me too"));
+  EXPECT_THAT(problem(key, "~me/runs"), HasSubstr("~me is not expanded"));
   EXPECT_EQ(problem(key, json::array({"a", "$SCRATCH/runs"})),
             "\"$SCRATCH/runs\": paths are taken literally, and $SCRATCH is not expanded. Write the "
             "path out");
-  EXPECT_THAT(problem(key, "/a/run-${SLURM_JOB_ID}/b"), HasSubstr("${SLURM_JOB_ID} too"));
+  EXPECT_THAT(problem(key, "/a/run-${SLURM_JOB_ID}/b"),
+              HasSubstr("${SLURM_JOB_ID} is not expanded"));
   EXPECT_EQ(problem(obeyed("k", KeyType::string, nullptr, anything(), "m"), "$a"), "none");
 }
 

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "src/config/resolve/resolved_paths.hpp"
+#include "src/config/source/pattern.hpp"
 #include "tests/config/job_files.hpp"
 
 namespace triax {
@@ -122,7 +123,7 @@ TEST_F(Paths, NamesInAResolvedJobAreNoPatterns) {
   const std::string name = path("run[1]/what?.bin");
   write("run[1]/what?.bin", "x");
   write("run1/what1.bin", "x");
-  const LoadedJob first = load_job(job(), {"data.train=" + name}, 1);
+  const LoadedJob first = load_job(job(), {"data.train=" + pattern_of(name)}, 1);
   EXPECT_THAT(first.config.data.train, ElementsAre(name));
   for (const std::string& text : {first.resolved, with_absolute_paths(first.resolved)}) {
     const std::string again = write("run[1]/job.json", text);
