@@ -9,7 +9,7 @@ script=$(realpath "$0")
 triax=$1 mpiexec=$2 flag=$3 launcher=
 begin_work
 mkdir "$work/disk"
-if ! mount -t tmpfs -o size=3m none "$work/disk" 2> /dev/null; then
+if ! mount -t tmpfs -o size=4m none "$work/disk" 2> /dev/null; then
   rmdir "$work/disk" "$work"
   if [ -z "${TRIAX_OWN_MOUNTS:-}" ] && unshare -rm true 2> /dev/null; then TRIAX_OWN_MOUNTS=1 exec unshare -rm "$script" "$triax" "$mpiexec" "$flag"; fi
   echo "skipped: no tmpfs can be mounted here, neither as this user nor in a namespace of its own (unshare -rm)"
@@ -38,6 +38,7 @@ written_again() { grep -q "that waited are written" out && [ "$(newest)" != "$la
 
 for files in 1 2; do
   rm -rf disk/* whole
+  mount -o remount,size=4m disk
   fillers=0 last=
   train --set run.steps=1000000 &
   launcher=$!
@@ -63,6 +64,7 @@ for files in 1 2; do
   grep -q "No space left on device" out || die "the reason is not said at the end"
   "$triax" checkpoint verify "$(newest)" > verified 2>&1 || die "the last checkpoint does not verify: $(cat verified)"
   rm disk/filler.*
+  mount -o remount,size=64m disk  # a resumed run writes the metrics anew, beside the old ones
   train --set run.steps="$steps" || die "the run does not go on once there is room: status $?"
   if ls -d disk/run/checkpoints/* | grep -v '/step-[0-9]*\.h5\(\.parts\(-[0-9]*\)\?\)\?$'; then die "something is left"; fi
   train --set run.steps="$steps" --set run.directory=whole --set checkpoint.interval=0 || die "the undisturbed run"
