@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "kernels/isa/isa.hpp"
 #include "kernels/isa/processor.hpp"
 #include "kernels/matmul/product.hpp"
 #include "kernels/matmul/wide.hpp"
@@ -11,7 +12,7 @@ namespace {
 
 // Measured on Zen 4 and oneDNN 2.6 at the shapes of GPT-2, within training steps: with operands
 // that come from memory, products of a row-major `a` (forward, input gradients) gain nothing from
-// blocks of rows or columns.
+// blocks of rows or columns on AVX-512.
 constexpr std::int64_t most_depth = 8192;
 constexpr std::int64_t most_columns = 1024;
 // Weight gradients on Intel's processors, where oneDNN packs operands of wide products only: 170
@@ -21,9 +22,25 @@ constexpr std::int64_t most_columns_intel = 4096;
 constexpr std::int64_t rows_of_sums = 512;
 constexpr std::int64_t most_rows = 4096;
 constexpr std::int64_t most_elements = std::int64_t{3} << 19;  // of a block of a
+// On AVX2 oneDNN packs nothing where 1 / rows + 1 / columns >= 0.0038. It then reads a transposed
+// `b` again for every 96 rows and every 256 of depth: 384 columns stay in the second-level cache
+// meanwhile. Threads would wait for each other at each block, which is not measured on a quiet
+// machine: one thread only. A single row is a product with a vector and gains nothing.
+constexpr std::int64_t most_rows_unpacked = 263;
+constexpr std::int64_t most_columns_unpacked = 384;
 
 bool transposed(const Tensor& matrix) {
   return matrix.size(1) > 1 && matrix.stride(1) != 1;
+}
+
+bool reads_transposed_unpacked([[maybe_unused]] const Operands& x) {
+#ifdef __x86_64__
+  const std::int64_t rows = x.c.size(0);
+  return isa_in_use() == Isa::avx2 && x.a.dtype() == DType::f32 && !transposed(x.a) &&
+         transposed(x.b) && rows > 1 && rows <= most_rows_unpacked;
+#else
+  return false;
+#endif
 }
 
 // Equal blocks of at most `most`, but for the last one; whole vectors and cache lines.
@@ -47,6 +64,8 @@ BlockSizes block_sizes(const Operands& x, std::int64_t threads) {
     const bool whole = intel && narrow && x.a.dtype() == DType::f32;
     if (!whole) block.m = equal_blocks(block.m, threads * rows);
     block.n = equal_blocks(block.n, threads * (intel ? most_columns_intel : most_columns));
+  } else if (threads == 1 && reads_transposed_unpacked(x)) {
+    block.n = equal_blocks(block.n, most_columns_unpacked);
   }
   return block;
 }

@@ -127,6 +127,8 @@ TEST(Matmul, MoreThanABlock) {
                             types);
     }
   expect_like_reference({1030, 2050, 17, Lie::plain, Lie::transposed, Lie::plain, true, true});
+  expect_like_reference({20, 2050, 300, Lie::plain, Lie::transposed, Lie::slice, true, true});
+  expect_like_reference({260, 810, 17, Lie::slice, Lie::transposed, Lie::plain, false, false});
   for (const auto& [m, n] : {std::pair{520, 3}, {3, 1030}})
     expect_like_reference({m, n, 8300, Lie::plain, Lie::plain, Lie::plain, true, true},
                           {bf16, bf16, bf16});

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
+#include "kernels/isa/isa.hpp"
 #include "kernels/matmul/product.hpp"
 #include "kernels/matmul/tile_gemm_bf16.hpp"
 #include "kernels/reference/matmul.hpp"
@@ -26,6 +27,28 @@ TEST(Matmul, TheDepthOfBlocksDoesNotDependOnThreads) {
       for (const std::int64_t threads : {2, 3, 64})
         EXPECT_EQ(gemm::block_sizes(x, threads).k, depth);
     }
+}
+
+// oneDNN reads it unpacked there: few rows, and a weight stored (outputs, inputs).
+TEST(Matmul, ColumnsAreCutOnAvx2WhereNothingIsPacked) {
+  const auto columns = [](std::int64_t rows, Lie lie, DType type, std::int64_t threads) {
+    const Matrix a(rows, 8, Lie::plain, 1, type);
+    const Matrix b(8, 2000, lie, 2, type);
+    const Matrix c(rows, 2000, Lie::plain, 3, type);
+    return gemm::block_sizes({.c = c.view(), .a = a.view(), .b = b.view()}, threads).n;
+  };
+#ifdef __x86_64__
+  const bool avx2 = isa_in_use() == Isa::avx2;
+#else
+  const bool avx2 = false;
+#endif
+  for (const std::int64_t rows : {2, 256, 263}) {
+    EXPECT_EQ(columns(rows, Lie::transposed, f32, 1), avx2 ? 384 : 2000);
+    EXPECT_EQ(columns(rows, Lie::transposed, f32, 2), 2000);
+    EXPECT_EQ(columns(rows, Lie::plain, f32, 1), 2000);
+    EXPECT_EQ(columns(rows, Lie::transposed, bf16, 1), 2000);
+  }
+  for (const std::int64_t rows : {1, 264}) EXPECT_EQ(columns(rows, Lie::transposed, f32, 1), 2000);
 }
 
 TEST(Matmul, TheSameBitsOnAnyNumberOfThreads) {
