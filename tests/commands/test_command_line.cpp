@@ -120,9 +120,19 @@ TEST(CommandLine, AFullStandardOutputIsNamed) {
   }
 }
 
+// Processes that end without MPI_Init: MPICH's mpiexec dies of SIGPIPE in some 7% of such runs on a
+// busy machine, also in those of true(1).
+Outcome triax_without_mpi_on(int ranks, const std::string& command) {
+  const int killed_by_sigpipe = 128 + 13;
+  Outcome outcome = triax_on(ranks, command);
+  for (int again = 0; again < 10 && outcome.status == killed_by_sigpipe; ++again)
+    outcome = triax_on(ranks, command);
+  return outcome;
+}
+
 TEST(CommandLine, IsAnsweredOnceUnderMpiexec) {
   const auto expect_once = [](const std::string& command, int status, const std::string& answer) {
-    const Outcome outcome = triax_on(3, command);
+    const Outcome outcome = triax_without_mpi_on(3, command);
     EXPECT_EQ(outcome.status, status) << command;
     const auto first = outcome.text.find(answer);
     ASSERT_NE(first, std::string::npos) << outcome.text;
