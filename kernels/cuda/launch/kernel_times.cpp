@@ -1,32 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/launch/kernel_times.hpp"
 
-#include <cuda_runtime_api.h>
 #include <cxxabi.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <map>
 
-#include "kernels/cuda/launch/check_call.hpp"
+#include "kernels/cuda/launch/moment.hpp"
 
 namespace triax::cuda {
 namespace {
-
-// A CUDA event that records time.
-class Moment {
- public:
-  Moment() { check_call(cudaEventCreate(&event_), "cudaEventCreate"); }
-  ~Moment() {
-    if (event_ != nullptr) cudaEventDestroy(event_);
-  }
-  Moment(Moment&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
-  Moment& operator=(Moment&&) = delete;
-  cudaEvent_t get() const { return event_; }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
 
 struct Call {
   const char* name;
@@ -63,12 +47,9 @@ std::vector<KernelTime> kernel_times(const Stream& stream) {
   std::map<std::string, KernelTime> by_name;
   if (kept)
     for (const Call& call : static_cast<const Times*>(kept.get())->calls) {
-      float milliseconds = 0.0F;
-      check_call(cudaEventElapsedTime(&milliseconds, call.begin.get(), call.end.get()),
-                 "cudaEventElapsedTime");
       KernelTime& time = by_name[call.name];
       ++time.calls;
-      time.seconds += 1e-3 * static_cast<double>(milliseconds);
+      time.seconds += 1e-3 * static_cast<double>(milliseconds_between(call.begin, call.end));
     }
   std::vector<KernelTime> times;
   for (auto& [name, time] : by_name) {
@@ -84,7 +65,7 @@ KernelTimer::KernelTimer(const Stream& stream, const char* name)
   if (times_ == nullptr) return;
   auto& times = *static_cast<Times*>(times_);
   times.calls.push_back({name, {}, {}});
-  check_call(cudaEventRecord(times.calls.back().begin.get(), times.stream), "cudaEventRecord");
+  times.calls.back().begin.record(times.stream);
 }
 
 KernelTimer::~KernelTimer() {

@@ -2,112 +2,26 @@
 // Matrix products by cuBLASLt.
 #include "kernels/cuda/matmul/blas.hpp"
 
-#include "kernels/cuda/launch/kernel_times.hpp"
-
-#include <cublasLt.h>
-
-#include <optional>
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <string_view>
 #include <unordered_map>
-#include <utility>
+
+#include "kernels/cuda/launch/kernel_times.hpp"
+#include "kernels/cuda/launch/moment.hpp"
+#include "kernels/cuda/matmul/blas_plan.hpp"
+#include "kernels/cuda/matmul/blas_trials.hpp"
 
 namespace triax::cuda {
 namespace {
 
-void check_blas(cublasStatus_t status, const char* call, const BlasProduct& product) {
-  if (status == CUBLAS_STATUS_SUCCESS) return;
-  throw Error(
-      fmt::format("{} failed for a product {}", call, product.text()),
-      fmt::format("{}: {}", cublasLtGetStatusName(status), cublasLtGetStatusString(status)),
-      "The error may be an earlier kernel's: set CUDA_LAUNCH_BLOCKING=1 in the environment to "
-      "find it, and CUBLASLT_LOG_LEVEL=2 to see the library's reason");
-}
-
-// Owner of a cuBLASLt object, with the function that destroys it.
-template <class Handle, cublasStatus_t (*destroy)(Handle)>
-class Owned {
- public:
-  Owned() = default;
-  Owned(Owned&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
-  Owned& operator=(Owned&& other) noexcept {
-    std::swap(handle_, other.handle_);
-    return *this;
-  }
-  ~Owned() {
-    if (handle_ != nullptr) destroy(handle_);  // a destructor cannot report a failure
-  }
-  Handle* out() { return &handle_; }
-  Handle get() const { return handle_; }
-
- private:
-  Handle handle_ = nullptr;
-};
-
-using Description = Owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
-using Layout = Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
-using Preference = Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
 using Library = Owned<cublasLtHandle_t, cublasLtDestroy>;
-
-cudaDataType_t library_type(DType type) {
-  switch (type) {
-    case DType::bf16:
-      return CUDA_R_16BF;
-    case DType::f16:
-      return CUDA_R_16F;
-    default:
-      return CUDA_R_32F;
-  }
-}
-
-cudaDataType_t library_type(const BlasOperand& operand, DType type) {
-  if (!operand.codes) return library_type(type);
-  return *operand.codes == Float8::e4m3 ? CUDA_R_8F_E4M3 : CUDA_R_8F_E5M2;
-}
 
 // Number of an fp8 format for the hash, 0 for none.
 std::int64_t number_of(const std::optional<Float8>& codes) {
   return codes ? 1 + static_cast<std::int64_t>(*codes) : 0;
 }
-
-cublasLtEpilogue_t library_epilogue(BlasEpilogue epilogue) {
-  switch (epilogue) {
-    case BlasEpilogue::none:
-      return CUBLASLT_EPILOGUE_DEFAULT;
-    case BlasEpilogue::bias:
-      return CUBLASLT_EPILOGUE_BIAS;
-    case BlasEpilogue::gelu:
-      return CUBLASLT_EPILOGUE_GELU_AUX;
-    case BlasEpilogue::gelu_bias:
-      return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
-    case BlasEpilogue::gelu_gradient:
-      return CUBLASLT_EPILOGUE_DGELU;
-  }
-  return CUBLASLT_EPILOGUE_DEFAULT;
-}
-
-// Suffix of a product's name in the kernel times.
-std::string_view name_of(BlasEpilogue epilogue) {
-  switch (epilogue) {
-    case BlasEpilogue::none:
-      return "";
-    case BlasEpilogue::bias:
-      return " with bias";
-    case BlasEpilogue::gelu:
-    case BlasEpilogue::gelu_bias:
-      return " with GELU";
-    case BlasEpilogue::gelu_gradient:
-      return " with GELU's gradient";
-  }
-  return "";
-}
-
-// A product in cuBLASLt's terms, and the algorithm that the library chose; none if it has no
-// algorithm.
-struct Plan {
-  Description description;
-  Layout left, right, d;
-  std::optional<cublasLtMatmulAlgo_t> algorithm;
-  std::string name;  // in the kernel times
-};
 
 struct ProductHash {
   std::size_t operator()(const BlasProduct& x) const {
@@ -125,6 +39,27 @@ struct ProductHash {
   }
 };
 
+// A plan and the algorithm in use: the heuristic's first until trials have found a faster one. It
+// serves d = left right and d += left right, whose sums are the same.
+struct Chosen {
+  BlasPlan plan;
+  std::size_t algorithm = 0;
+  int trials_left = 0;
+};
+
+// Products below this size take about as long as a launch, whatever the algorithm.
+bool worth_trials(const BlasProduct& x) {
+  constexpr double least_flops = 1e9;
+  return 2.0 * static_cast<double>(x.rows) * static_cast<double>(x.columns) *
+             static_cast<double>(x.depth) >=
+         least_flops;
+}
+
+bool trials_wanted() {
+  const char* wanted = std::getenv("TRIAX_CUBLAS_TRIALS");
+  return wanted == nullptr || std::string_view(wanted) != "off";
+}
+
 class Products {
  public:
   /// first: the product it is created for, for error messages.
@@ -134,134 +69,108 @@ class Products {
   }
 
   bool has(const BlasProduct& x, const BlasMemory& memory) {
-    return plan_of(x, memory).algorithm.has_value();
+    return !chosen_for(x, memory).plan.algorithms.empty();
   }
 
   bool run(const Stream& stream, const BlasProduct& x, const BlasMemory& memory) {
-    const float one = 1.0F;
-    const float beta = x.accumulate ? 1.0F : 0.0F;
-    const Plan& plan = plan_of(x, memory);
-    if (!plan.algorithm) return false;
-    set_pointers(plan, x, memory);
-    const KernelTimer timer(stream, plan.name.c_str());
-    check_blas(
-        cublasLtMatmul(library_.get(), plan.description.get(), &one, memory.left, plan.left.get(),
-                       memory.right, plan.right.get(), &beta, memory.d, plan.d.get(), memory.d,
-                       plan.d.get(), &*plan.algorithm, workspace_.data(), blas_workspace_bytes,
-                       static_cast<cudaStream_t>(native_stream(stream))),
-        "cublasLtMatmul", x);
+    Chosen& chosen = chosen_for(x, memory);
+    if (chosen.plan.algorithms.empty()) return false;
+    set_pointers(chosen.plan, x, memory);
+    // A product onto d cannot be repeated; one whose aux is d overwrites what it reads.
+    const bool can_repeat = !x.accumulate && memory.aux != memory.d;
+    if (chosen.trials_left > 0 && can_repeat) try_algorithms(stream, chosen, x, memory);
+    const KernelTimer timer(stream, chosen.plan.names[x.accumulate ? 1 : 0].c_str());
+    check_blas(multiply(stream, chosen.plan, chosen.algorithm, x, memory), "cublasLtMatmul", x);
     return true;
   }
 
  private:
-  template <class T>
-  static void set(const Plan& plan, cublasLtMatmulDescAttributes_t what, const T& value,
-                  const BlasProduct& x) {
-    check_blas(cublasLtMatmulDescSetAttribute(plan.description.get(), what, &value, sizeof value),
-               "cublasLtMatmulDescSetAttribute", x);
+  cublasStatus_t multiply(const Stream& stream, const BlasPlan& plan, std::size_t algorithm,
+                          const BlasProduct& x, const BlasMemory& memory) const {
+    const float one = 1.0F;
+    const float beta = x.accumulate ? 1.0F : 0.0F;
+    return cublasLtMatmul(library_.get(), plan.description.get(), &one, memory.left,
+                          plan.left.get(), memory.right, plan.right.get(), &beta, memory.d,
+                          plan.d.get(), memory.d, plan.d.get(), &plan.algorithms[algorithm],
+                          workspace_.data(), blas_workspace_bytes,
+                          static_cast<cudaStream_t>(native_stream(stream)));
   }
 
-  template <class T>
-  static void prefer(const Preference& preference, cublasLtMatmulPreferenceAttributes_t what,
-                     const T& value, const BlasProduct& x) {
-    check_blas(cublasLtMatmulPreferenceSetAttribute(preference.get(), what, &value, sizeof value),
-               "cublasLtMatmulPreferenceSetAttribute", x);
+  Chosen& chosen_for(const BlasProduct& x, const BlasMemory& memory) {
+    BlasProduct key = x;
+    key.accumulate = false;
+    const auto found = chosen_.find(key);
+    if (found != chosen_.end()) return found->second;
+    Chosen chosen{make_plan(library_.get(), x, memory)};
+    if (with_trials_ && worth_trials(x) && chosen.plan.algorithms.size() > 1)
+      chosen.trials_left = most_trials;
+    return chosen_.emplace(key, std::move(chosen)).first->second;
   }
 
-  // Layout of an operand as it is stored. rows, columns: the size it has in the product.
-  static Layout layout(const BlasOperand& operand, DType type, std::int64_t rows,
-                       std::int64_t columns, const BlasProduct& x) {
-    if (operand.transposed) std::swap(rows, columns);
-    Layout made;
-    check_blas(cublasLtMatrixLayoutCreate(made.out(), library_type(operand, type),
-                                          static_cast<std::uint64_t>(rows),
-                                          static_cast<std::uint64_t>(columns), operand.stride),
-               "cublasLtMatrixLayoutCreate", x);
-    return made;
+  // Computes the product at hand by each algorithm, and keeps the fastest of those that give the
+  // first's bits. Products that tell little (of zeros) are tried again with the next ones.
+  void try_algorithms(const Stream& stream, Chosen& chosen, const BlasProduct& x,
+                      const BlasMemory& memory) {
+    --chosen.trials_left;
+    std::vector<AlgorithmTrial> trials;
+    for (std::size_t i = 0; i < chosen.plan.algorithms.size(); ++i) {
+      if (multiply(stream, chosen.plan, i, x, memory) != CUBLAS_STATUS_SUCCESS) {
+        if (i == 0) return;  // the caller's product fails in the same way, and says so
+        continue;
+      }
+      const MatrixBits bits = bits_of(stream, x, memory);
+      if (i == 0 && !bits_tell(bits, x.rows * x.columns)) return;
+      if (i == 0 || bits == trials[0].bits) trials.push_back({i, bits});
+    }
+    chosen.trials_left = 0;
+    time(stream, chosen.plan, trials, x, memory);
+    chosen.algorithm = fastest(trials);
   }
 
-  const Plan& plan_of(const BlasProduct& x, const BlasMemory& memory) {
-    const auto found = plans_.find(x);
-    return found != plans_.end() ? found->second : plans_.emplace(x, make(x, memory)).first->second;
+  // Sets the milliseconds of each trial, the sum of a few rounds in turns: a GPU lowers its clocks
+  // under load, which then meets all alike.
+  void time(const Stream& stream, const BlasPlan& plan, std::span<AlgorithmTrial> trials,
+            const BlasProduct& x, const BlasMemory& memory) const {
+    constexpr std::size_t rounds = 5;
+    auto* const native = static_cast<cudaStream_t>(native_stream(stream));
+    std::vector<Moment> moments(rounds * trials.size() + 1);
+    // A product before the first moment: none of those timed waits for its launch.
+    multiply(stream, plan, trials[0].algorithm, x, memory);
+    moments[0].record(native);
+    for (std::size_t i = 1; i < moments.size(); ++i) {
+      multiply(stream, plan, trials[(i - 1) % trials.size()].algorithm, x, memory);
+      moments[i].record(native);
+    }
+    stream.synchronize();
+    for (std::size_t i = 1; i < moments.size(); ++i)
+      trials[(i - 1) % trials.size()].milliseconds +=
+          milliseconds_between(moments[i - 1], moments[i]);
   }
 
-  // Also called before the heuristic, which looks at the alignment of these pointers.
-  static void set_pointers(const Plan& plan, const BlasProduct& x, const BlasMemory& memory) {
-    if (memory.bias != nullptr) set(plan, CUBLASLT_MATMUL_DESC_BIAS_POINTER, memory.bias, x);
-    if (memory.aux != nullptr) set(plan, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, memory.aux, x);
-    if (memory.left_scale == nullptr) return;
-    set(plan, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, static_cast<const void*>(memory.left_scale), x);
-    set(plan, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, static_cast<const void*>(memory.right_scale),
-        x);
-  }
-
-  Plan make(const BlasProduct& x, const BlasMemory& memory) const {
-    Plan plan;
-    check_blas(cublasLtMatmulDescCreate(plan.description.out(), CUBLAS_COMPUTE_32F, CUDA_R_32F),
-               "cublasLtMatmulDescCreate", x);
-    const auto operation = [](const BlasOperand& operand) {
-      return operand.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+  // Bits of all that the product writes.
+  static MatrixBits bits_of(const Stream& stream, const BlasProduct& x, const BlasMemory& memory) {
+    const auto bits = [&](void* data, std::int64_t stride) {
+      return matrix_bits(
+          stream,
+          Tensor(data, x.d_type, {x.columns, stride}, MemorySpace::device).slice(1, 0, x.rows));
     };
-    set(plan, CUBLASLT_MATMUL_DESC_TRANSA, operation(x.left), x);
-    set(plan, CUBLASLT_MATMUL_DESC_TRANSB, operation(x.right), x);
-    if (x.epilogue != BlasEpilogue::none)
-      set(plan, CUBLASLT_MATMUL_DESC_EPILOGUE, library_epilogue(x.epilogue), x);
-    if (memory.bias != nullptr)
-      set(plan, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, library_type(x.d_type), x);
-    if (memory.aux != nullptr) set(plan, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, x.aux_stride, x);
-    set_pointers(plan, x, memory);
-    plan.left = layout(x.left, x.type, x.rows, x.depth, x);
-    plan.right = layout(x.right, x.type, x.depth, x.columns, x);
-    plan.d = layout(x.d, x.d_type, x.rows, x.columns, x);
-    choose(plan, x);
-    plan.name = fmt::format("product {}{}", x.text(), name_of(x.epilogue));
-    return plan;
+    MatrixBits all = bits(memory.d, x.d.stride);
+    if (x.epilogue == BlasEpilogue::gelu || x.epilogue == BlasEpilogue::gelu_bias)
+      all += bits(memory.aux, x.aux_stride);
+    return all;
   }
 
-  void choose(Plan& plan, const BlasProduct& x) const {
-    Preference preference;
-    check_blas(cublasLtMatmulPreferenceCreate(preference.out()), "cublasLtMatmulPreferenceCreate",
-               x);
-    prefer(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, blas_workspace_bytes, x);
-    // Partial sums of a split product are added in float32, not in the type of d.
-    prefer(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-           static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE), x);
-    const auto alignment = [](const BlasOperand& operand) {
-      return static_cast<std::uint32_t>(operand.alignment);
-    };
-    prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(x.left), x);
-    prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(x.right), x);
-    prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(x.d), x);
-    prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(x.d), x);
-    cublasLtMatmulHeuristicResult_t best{};
-    int found = 0;
-    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
-        library_.get(), plan.description.get(), plan.left.get(), plan.right.get(), plan.d.get(),
-        plan.d.get(), preference.get(), 1, &best, &found);
-    const bool has = status == CUBLAS_STATUS_SUCCESS && found > 0;
-    if (has) plan.algorithm = best.algo;
-    if (has) return;
-    // The caller then asks for a product without the epilogue or without fp8.
-    const bool refused = status == CUBLAS_STATUS_SUCCESS || status == CUBLAS_STATUS_NOT_SUPPORTED ||
-                         status == CUBLAS_STATUS_INVALID_VALUE;
-    if (refused && (x.epilogue > BlasEpilogue::bias || x.left.codes)) return;
-    if (status != CUBLAS_STATUS_NOT_SUPPORTED)
-      check_blas(status, "cublasLtMatmulAlgoGetHeuristic", x);
-    throw Error(fmt::format("cuBLASLt has no algorithm for a product {}", x.text()),
-                "its heuristic found none", "Use float32, or sizes that are multiples of 8");
-  }
-
+  static constexpr int most_trials = 4;
+  bool with_trials_ = trials_wanted();
   Library library_;
   Tensor workspace_;  // memory of the stream
-  std::unordered_map<BlasProduct, Plan, ProductHash> plans_;
+  std::unordered_map<BlasProduct, Chosen, ProductHash> chosen_;
 };
 
-}  // namespace
-
-namespace {
 Products& products_of(const Stream& stream, const BlasProduct& product) {
   return kept_by<Products>(stream, Kept::blas, memory_of(stream, Kept::workspace), product);
 }
+
 }  // namespace
 
 bool blas_has(const Stream& stream, const BlasProduct& product, const BlasMemory& memory) {

@@ -117,7 +117,9 @@ bool blas_has(const Stream& stream, const BlasProduct& product, const BlasMemory
 /// Computes the product. Returns false, and does nothing, if cuBLASLt has no algorithm for fp8 or
 /// for an epilogue beyond a bias. Other failures throw an Error that names the product and the
 /// library's status. The stream keeps cuBLASLt's handle, its workspace (blas_workspace_bytes of
-/// device memory) and the algorithm of each product from their first use on.
+/// device memory) and the algorithm of each product from their first use on. The first use of a
+/// large product tries several algorithms and waits for the stream (blas_trials.hpp), unless
+/// TRIAX_CUBLAS_TRIALS is "off" in the environment.
 bool blas_multiply(const Stream& stream, const BlasProduct& product, const BlasMemory& memory);
 
 }  // namespace triax::cuda
