@@ -41,6 +41,29 @@ struct AddPartialRows {
   }
 };
 
+// Adds `count` pieces of a column, `stride` elements apart, in their order. Loads several before it
+// adds: one load in flight per thread does not fill the memory's queue.
+template <int width, class T>
+TRIAX_DEVICE inline void sum_rows(float (&sums)[width], const T* from, std::int64_t stride,
+                                  std::int64_t count) {
+  constexpr int together = 4;
+  float values[together][width];
+  for (; count >= together; count -= together, from += together * stride) {
+    TRIAX_UNROLL
+    for (int k = 0; k < together; ++k) load<width>(values[k], from + k * stride);
+    TRIAX_UNROLL
+    for (int k = 0; k < together; ++k) {
+      TRIAX_UNROLL
+      for (int i = 0; i < width; ++i) sums[i] += values[k][i];
+    }
+  }
+  for (; count > 0; --count, from += stride) {
+    load<width>(values[0], from);
+    TRIAX_UNROLL
+    for (int i = 0; i < width; ++i) sums[i] += values[0][i];
+  }
+}
+
 // partials[p] = the sum of the p-th group of rows_per_block rows. The warps of a CUDA block share
 // its rows.
 template <class T, int width>
@@ -58,12 +81,8 @@ struct SumRows {
     const std::int64_t end = begin + rows_per_block < dy.rows ? begin + rows_per_block : dy.rows;
     float sums[width] = {};
     if (column < dy.columns)
-      for (std::int64_t r = begin + block.thread_y(); r < end; r += block.threads_y()) {
-        float values[width];
-        load<width>(values, dy[r] + column);
-        TRIAX_UNROLL
-        for (int i = 0; i < width; ++i) sums[i] += values[i];
-      }
+      sum_rows(sums, dy[begin + block.thread_y()] + column, dy.stride * block.threads_y(),
+               (end - begin - block.thread_y() + block.threads_y() - 1) / block.threads_y());
     auto* shared = block.shared<float>();
     TRIAX_UNROLL
     for (int i = 0; i < width; ++i)
