@@ -21,7 +21,9 @@ inline MemorySpace space() {
 
 /// Whether the device is a GPU with the vendor's libraries, not the emulator.
 inline bool on_a_gpu() {
-  return space() == MemorySpace::device && device_facts().name != "emulated device";
+  static const bool gpu =
+      space() == MemorySpace::device && device_facts().name != "emulated device";
+  return gpu;
 }
 
 /// Device copies of host memory. Views that share memory on the host share it on the device too.
@@ -107,12 +109,21 @@ class Mirror {
   std::vector<Run> runs_;
 };
 
+/// A new stream, or on a GPU one for all runs: cuBLASLt's handle and memory, which a stream keeps,
+/// take longer than most tests. It lives as long as the process: at its end the library may be
+/// gone.
+inline Stream stream_of_run() {
+  if (!on_a_gpu()) return Stream(space());
+  static const Stream& stream = *new Stream(MemorySpace::device);
+  return stream;
+}
+
 /// Calls kernel(stream, arguments...). Tensors lie in host memory; for a device they are copied
 /// there and back. An Arena must already lie in the right space (Scratch).
 template <class... Parameters>
 void run(void (*kernel)(const Stream&, Parameters...),
          std::type_identity_t<Parameters>... arguments) {
-  const Stream stream(space());
+  const Stream stream = stream_of_run();
   if (space() == MemorySpace::host) return kernel(stream, arguments...);
   Mirror mirror(stream);
   (mirror.add(arguments), ...);

@@ -240,9 +240,16 @@ TEST_P(Fp8Matmul, ThroughGelu) {
   const Shape shape = {p.m, p.n};
   test::run(backward_input, c.tensor(shape), left(), right(), input.tensor(shape),
             output.tensor(shape), scratch.arena());
-  const auto expected =
-      reference::gelu_backward(product({Float8::e5m2, Float8::e4m3}), input.doubles());
-  test::expect_close(c.doubles(), expected, product_tolerance() + 2 * test::rounding_of(type), "c");
+  const auto before = product({Float8::e5m2, Float8::e4m3});
+  const auto expected = reference::gelu_backward(before, input.doubles());
+  // Errors of the product are relative to its own magnitude, and grow by GELU's steepest slope.
+  // E5M2's terms differ more in magnitude than E4M3's: a tensor core's sum of them loses a bit
+  // more.
+  const double slope = 1.13;
+  const double of_product = (test::on_a_gpu() ? 2.0 : 1.0) * slope *
+                            test::root_mean_square(before) / test::root_mean_square(expected);
+  test::expect_close(c.doubles(), expected,
+                     of_product * product_tolerance() + 2 * test::rounding_of(type), "c");
   test::expect_close(output, reference::gelu_forward(input.doubles()), tolerance, "gelu again");
 }
 
