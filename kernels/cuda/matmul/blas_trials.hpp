@@ -11,7 +11,7 @@
 
 namespace triax::cuda {
 
-/// What an algorithm wrote, and how long it took.
+/// Trial of an algorithm: what it wrote, and how long it took.
 struct AlgorithmTrial {
   std::size_t algorithm = 0;  // its number in the heuristic's order
   MatrixBits bits;

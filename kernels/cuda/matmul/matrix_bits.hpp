@@ -8,7 +8,7 @@
 
 namespace triax::cuda {
 
-/// What is told of a matrix's elements. Matrices whose bits differ have different sums, except by
+/// Digest of a matrix's elements. Matrices whose bits differ have different sums, except by
 /// a chance of 2^-64.
 struct MatrixBits {
   std::uint64_t sum = 0;  // of a mixture of each element's bits with its place

@@ -41,7 +41,7 @@ class BlasOnDevice : public testing::TestWithParam<Sizes> {
     return made;
   }
 
-  // What the products of a layer and its gradients write, one after another on a new stream.
+  // Bits that the products of a layer and its gradients write, one after another on a new stream.
   std::vector<MatrixBits> products(const char* trials) const {
     const auto [m, n, k] = GetParam();
     if (trials == nullptr)
