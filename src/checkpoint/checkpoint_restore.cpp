@@ -50,12 +50,13 @@ using Texts = std::vector<std::string>;
 Texts other_keys(const CheckpointHeader& header, const ModelConfig& model) {
   Texts texts;
   Texts family;
-  each_difference(header, model,
-                  [&](const std::string& key, const std::string& there, const std::string& here) {
-                    if (may_change(key)) return;
-                    Texts& to = key == "model_type" ? family : texts;
-                    to.push_back(fmt::format("{} {} there, {} in the job", key, there, here));
-                  });
+  each_difference(
+      header, model,
+      [&](const std::string& key, const std::string& there, const std::string& here) {
+        if (may_change(key)) return;
+        Texts& to = key == "model_type" ? family : texts;
+        to.push_back(fmt::format("{} is {} in the checkpoint, {} in the job", key, there, here));
+      });
   return family.empty() ? texts : family;  // between families every key differs
 }
 
@@ -65,10 +66,10 @@ void add_other_tensors(Texts& texts, const CheckpointReader& reader, const Model
   for (const GlobalTensor& tensor : global_tensors(model)) {
     const std::string name = group + tensor.name;
     if (!reader.contains(name))
-      texts.push_back(fmt::format("no tensor {} there", name));
+      texts.push_back(fmt::format("the checkpoint has no tensor {}", name));
     else if (const Shape shape = reader.shape(name); shape != tensor.shape)
-      texts.push_back(fmt::format("tensor {} of shape {} there, {} in the job", name, shape.text(),
-                                  tensor.shape.text()));
+      texts.push_back(fmt::format("tensor {} has shape {} in the checkpoint, {} in the job", name,
+                                  shape.text(), tensor.shape.text()));
   }
 }
 
@@ -156,12 +157,13 @@ bool has_optimizer(const CheckpointReader& reader, const ModelConfig& model) {
 
 std::vector<std::string> model_changes(const CheckpointHeader& header, const ModelConfig& model) {
   std::vector<std::string> lines;
-  each_difference(header, model,
-                  [&](const std::string& key, const std::string& there, const std::string& here) {
-                    if (!may_change(key) || key == "initializer_range") return;
-                    lines.push_back(fmt::format("resumed with another model.{}: {} there, {} here",
-                                                key, there, here));
-                  });
+  each_difference(
+      header, model,
+      [&](const std::string& key, const std::string& there, const std::string& here) {
+        if (!may_change(key) || key == "initializer_range") return;
+        lines.push_back(fmt::format("resumed with another model.{}: {} in the checkpoint, {} now",
+                                    key, there, here));
+      });
   return lines;
 }
 
@@ -184,7 +186,7 @@ void check_same_model(const CheckpointReader& reader, const ModelConfig& model,
     if (texts.empty()) return;
     const std::string why = fmt::format("{}", fmt::join(texts, "; "));
     if (!other)
-      throw Error(reader.path() + " has not the tensors of the model that it names", why,
+      throw Error(reader.path() + " lacks tensors of the model that it names", why,
                   "Resume an earlier checkpoint");
     throw UsageError(fmt::format("the checkpoint {} holds another model", reader.path()), why,
                      "Use the model section that it was written with, name a checkpoint of this "
@@ -216,9 +218,9 @@ void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
   loader.finish();
   if (const std::string why = loader.unshared(); !why.empty())
     spdlog::warn(
-        "{}: ranks of a node cannot open each other's memory through /proc ({}); what "
-        "several need goes between them as messages, which is slower. Run them in one "
-        "container, with /proc of its own processes",
+        "{}: ranks of a node cannot open each other's memory through /proc ({}), so data that "
+        "several need are sent as messages, which is slower. Run the ranks of a node in one "
+        "container with its own /proc",
         reader.path(), why);
 }
 

@@ -102,7 +102,8 @@ std::vector<std::string> job_changes(const std::string& there, const std::string
     if (same(path, value_of(old_values, path), value_of(new_values, path))) continue;
     const std::string from = shown(old_values, path);
     const std::string to = shown(new_values, path);
-    lines.push_back(fmt::format("resumed with another {}: {} there, {} here", path, from, to));
+    lines.push_back(
+        fmt::format("resumed with another {}: {} in the checkpoint, {} now", path, from, to));
   }
   return lines;
 }

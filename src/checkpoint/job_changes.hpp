@@ -7,10 +7,10 @@
 namespace triax {
 
 /// One line per differing key of two resolved jobs (JSON texts, as CheckpointHeader::job and
-/// LoadedJob::resolved), in the order of the keys: "resumed with another data.seed: 1 there, 2
-/// here". Compares the keys that change the result of a training run (data, optimizer, scheduler,
-/// precision, seed), not the model or the grid. Empty if either text is not a JSON object or
-/// `there` has no keys: an imported checkpoint holds no job.
+/// LoadedJob::resolved), in the order of the keys: "resumed with another data.seed: 1 in the
+/// checkpoint, 2 now". Compares the keys that change the result of a training run (data, optimizer,
+/// scheduler, precision, seed), not the model or the grid. Empty if either text is not a JSON
+/// object or `there` has no keys: an imported checkpoint holds no job.
 std::vector<std::string> job_changes(const std::string& there, const std::string& here);
 
 /// Whether two resolved jobs train on the same files.

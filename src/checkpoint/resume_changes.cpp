@@ -30,8 +30,8 @@ std::string changed_data(const CheckpointHeader& header, const TokenReader& read
   const auto there = saved_integer(header.job, tokens_key);
   if (!there || *there == reader.tokens()) return {};
   return fmt::format(
-      "resumed with other training data: {} tokens there, {} here. What comes next may have been "
-      "seen before, or follow something else",
+      "resumed with other training data: {} tokens in the checkpoint, {} now. The next samples may "
+      "repeat some data and skip other data",
       *there, reader.tokens());
 }
 
@@ -41,11 +41,12 @@ std::string moved_position(const CheckpointHeader& header, const DataConfig& dat
   if (!there || *there == data.sequence_length || header.samples == 0) return {};
   if (data.shuffle)
     return fmt::format(
-        "samples of {} tokens have an order of their own, which begins anew: this epoch may repeat "
-        "what it has had, and miss the rest",
+        "samples of {} tokens are shuffled in a new order: this epoch may repeat some data and "
+        "miss other data",
         data.sequence_length);
   return fmt::format(
-      "{} samples of {} tokens there are {} of {} tokens here: the run goes on there",
+      "{} samples of {} tokens in the checkpoint are {} samples of {} tokens now: the run "
+      "continues there",
       header.samples, *there, resume_sample(header, data, reader), data.sequence_length);
 }
 

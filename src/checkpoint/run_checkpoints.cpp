@@ -73,7 +73,7 @@ void RunCheckpoints::save(const Stream& stream, const RunPosition& at,
   try {
     unsafe = write();
   } catch (const Error& error) {
-    say([&] { spdlog::warn("{}. It is written once more", error.what()); });
+    say([&] { spdlog::warn("{}. Writing it again", error.what()); });
     unsafe = write();
   }
   published(at.step, unsafe);
@@ -90,7 +90,7 @@ void RunCheckpoints::published(std::int64_t step, const std::string& unsafe) {
   say([&] {
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun_;
     spdlog::info("checkpoint {} ({:.1f} s)", path(step), taken.count());
-    if (!unsafe.empty()) return spdlog::warn("{}. Older ones stay", unsafe);
+    if (!unsafe.empty()) return spdlog::warn("{}. Older checkpoints are kept", unsafe);
     prune();
     if (!spared_.empty()) unproven_ = step;
   });
@@ -115,8 +115,8 @@ void RunCheckpoints::tell_spared() {
   spared_told_ = spared_;
   say([&] {
     spdlog::warn(
-        "{} stays beside the {} newest (checkpoint.keep): it is the newest whose loss was within "
-        "reason, and that of step {} was not",
+        "{} is kept beside the {} newest (checkpoint.keep): it is the newest with a loss within "
+        "reason; the loss of step {} was not",
         spared_, config_.checkpoint.keep, within_ + 1);
   });
 }
@@ -134,7 +134,8 @@ void RunCheckpoints::judge(std::int64_t within, bool beyond) {
 void RunCheckpoints::tell_unproven() const {
   if (unproven_ < 0 || beyond_ || spared_.empty()) return;
   say([&] {
-    spdlog::info("{} stays too, until a loss has shown that {} is sound", spared_, path(unproven_));
+    spdlog::info("{} is kept too, until a later loss has shown that {} is sound", spared_,
+                 path(unproven_));
   });
 }
 
@@ -225,7 +226,7 @@ void RunCheckpoints::publish() {
     writer_.reset();
     if (tries_left_ == 0) throw;
     --tries_left_;
-    say([&] { spdlog::warn("{}. It is written once more", error.what()); });
+    say([&] { spdlog::warn("{}. Writing it again", error.what()); });
     return write_snapshot();
   }
   writer_.reset();

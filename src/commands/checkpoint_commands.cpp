@@ -119,10 +119,9 @@ void add_list(CLI::App* parent, const MpiSession& session, int& status) {
   command->footer(
       "State: opens (its data are not read: verify does that), damaged, unreadable (the system "
       "does not\nlet it be read, or it is a link to nothing), unfinished (being written, or the "
-      "write was killed),\nsuperseded (a later run took another way).\n"
-      "Exit status: 0 all that have a checkpoint's name open; 3 one of them is damaged or "
-      "unreadable, or\nthe directory is.\n"
-      "  triax checkpoint list runs/demo");
+      "write was killed),\nsuperseded (a later run continued from an earlier checkpoint).\nExit "
+      "status: 0 all that have a checkpoint's name open; 3 one of them is damaged or unreadable, "
+      "or\nthe directory is.\n  triax checkpoint list runs/demo");
   const Shared arguments =
       add_arguments(command, "DIR", "The directory, or that of a run, with checkpoints in it");
   command->callback([arguments, &session, &status] {
@@ -139,9 +138,8 @@ void add_inspect(CLI::App* parent, const MpiSession& session) {
       "inspect",
       "List a checkpoint's tensors: type, shape, min, max, mean, norm, NaN and infinite elements.");
   command->footer(
-      "Exit status: 0; 3 it cannot be read, or its data do not match their checksums: the list is "
-      "of what\nis there.\n"
-      "  triax checkpoint inspect runs/demo/checkpoints/step-000100.h5");
+      "Exit status: 0; 3 the file cannot be read, or its data do not match their checksums (the "
+      "list is\nprinted anyway).\n  triax checkpoint inspect runs/demo/checkpoints/step-000100.h5");
   const Shared arguments = add_arguments(command, "FILE", "The checkpoint file");
   command->callback([arguments, &session] {
     print(session, inspect_checkpoint(arguments->path, arguments->json, MPI_COMM_WORLD));
@@ -165,10 +163,9 @@ void add_diff(CLI::App* parent, const MpiSession& session, int& status) {
   CLI::App* command = parent->add_subcommand(
       "diff", "Compare two checkpoints: the largest difference of each tensor, and attributes.");
   command->footer(
-      "Relative difference: |a - b| / max(|a|, |b|). Two NaNs are equal.\n"
-      "Exit status: 0 equal; 3 different, or a file cannot be read, or its data do not match their "
-      "checksums:\nthe list is of what is there.\n"
-      "  triax checkpoint diff --tensors a/step-000100.h5 b/step-000100.h5");
+      "Relative difference: |a - b| / max(|a|, |b|). Two NaNs are equal.\nExit status: 0 equal; 3 "
+      "different, or a file cannot be read, or its data do not match their checksums\n(the list is "
+      "printed anyway).\n  triax checkpoint diff --tensors a/step-000100.h5 b/step-000100.h5");
   const Shared arguments = add_arguments(command, "A", "A checkpoint file");
   command->add_option("B", arguments->other, "Another one")->type_name("")->required();
   command->add_flag("--tensors", arguments->tensors,

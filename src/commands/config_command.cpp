@@ -47,7 +47,7 @@ void add_config(CLI::App& app, CommandContext& /*context*/) {
   CLI::Option* ranks =
       command
           ->add_option("--ranks", arguments->ranks,
-                       "Resolve for so many ranks (default: the smallest grid that the job allows)")
+                       "Resolve for N ranks (default: the smallest grid that the job allows)")
           ->type_name("N")
           ->check(whole_number(1, 1 << 30));
   CLI::Option* json = command->add_flag("--json", arguments->json, "Print JSON");

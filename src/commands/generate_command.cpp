@@ -54,12 +54,13 @@ void generate(const Arguments& arguments) {
   const KernelRuntime runtime(threads_of_planned_rank(1));
   const CheckpointReader reader(arguments.checkpoint);
   if (!reader.has_checksums())
-    spdlog::warn("{} has no checksums: its data are taken as they are", arguments.checkpoint);
+    spdlog::warn("{} has no checksums: its data cannot be verified", arguments.checkpoint);
   std::int64_t length =
       static_cast<std::int64_t>(arguments.prompt.size()) + arguments.sampling.max_tokens;
   // Longer distances and positions were never trained.
   if (const std::int64_t trained = trained_length(reader.header()); trained < length) {
-    spdlog::info("the model takes sequences of {0} tokens: it sees the last {0}", trained);
+    spdlog::info("the model was trained on sequences of {0} tokens: it sees only the last {0}",
+                 trained);
     length = trained;
   }
   Generator generator(reader, length, space_of(arguments.device));

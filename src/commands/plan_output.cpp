@@ -38,11 +38,11 @@ PlacedConfig place_to_plan(const PlanArguments& arguments, const Config& job, in
   const bool by_node = job.zero.shard_size < 0;
   if (by_node && arguments.ranks_per_node == 0)
     spdlog::warn(
-        "HYBRID_SHARD: taken as one node of {} ranks, so state is cut over all {} data ranks. "
-        "--ranks-per-node N plans for nodes of N ranks",
+        "HYBRID_SHARD: the nodes are unknown; one node of {} ranks is assumed, with state sharded "
+        "over all {} data ranks. Set --ranks-per-node to the ranks of a node",
         shape.size(), config.parallel.data);
   else if (by_node)
-    spdlog::info("HYBRID_SHARD: nodes of {} ranks, state is cut over {} of the {} data ranks",
+    spdlog::info("HYBRID_SHARD: nodes of {} ranks, state is sharded over {} of the {} data ranks",
                  arguments.ranks_per_node, shard_size(config), config.parallel.data);
   return config;
 }

@@ -64,16 +64,15 @@ void add_train(CLI::App& app, CommandContext& context) {
   const auto arguments = std::make_shared<PlanArguments>();
   CLI::App* command = app.add_subcommand("train", "Train a model as a job file says.");
   command->footer(
-      "Runs alike under mpiexec -n N, srun --mpi=pmi2, and as one process:\n"
-      "  triax train job.json\n"
-      "  mpiexec -n 4 triax train job.json --set parallel.tensor=2 --set run.steps=200\n"
-      "A job whose checkpoints are there is resumed (checkpoint.resume), on any grid. A batch job\n"
-      "that is run again goes on from its own, whatever checkpoint.resume says: of Slurm by its\n"
-      "number, of others where the environment has TRIAX_JOB_ID, the same in each of its runs.\n"
-      "Files that a job reads are looked for from the working directory, else from the job "
-      "file's;\n"
-      "run.directory and checkpoints are relative to the working directory alone.\n"
-      "Jobs to start from: jobs/examples. The keys of a job: triax config --reference");
+      "Runs alike under mpiexec -n N, srun --mpi=pmi2, and as one process:\n  triax train "
+      "job.json\n  mpiexec -n 4 triax train job.json --set parallel.tensor=2 --set "
+      "run.steps=200\nA job that has checkpoints is resumed (checkpoint.resume), on any grid. A "
+      "batch job that runs\nagain continues from its own checkpoints, whatever checkpoint.resume "
+      "is: Slurm jobs are known\nby their number, others by the variable TRIAX_JOB_ID, equal in "
+      "all runs of the job.\nPaths of input files are relative to the working directory, else to "
+      "the job file's directory;\nrun.directory and checkpoint.directory are relative to the "
+      "working directory only.\nJobs to start from: jobs/examples. The keys of a job: triax config "
+      "--reference");
   command->add_option("JOB.json", arguments->job.job, "The job file (JSON)")
       ->type_name("")
       ->required();
@@ -87,16 +86,15 @@ void add_train(CLI::App& app, CommandContext& context) {
   command->add_flag("--json", arguments->json,
                     "With --dry-run or --print-plan: print JSON, one object of what both have");
   command
-      ->add_option(
-          "--ranks-per-node", arguments->ranks_per_node,
-          "With --dry-run or --print-plan in one process: nodes of so many ranks, which must fit a "
-          "machine such as this one together (default: not known, each rank must fit; "
-          "fsdp.sharding_strategy HYBRID_SHARD cuts state within nodes)")
+      ->add_option("--ranks-per-node", arguments->ranks_per_node,
+                   "With --dry-run or --print-plan in one process: ranks per node, which must fit "
+                   "a machine like this one together (default: unknown, each rank must fit alone). "
+                   "fsdp.sharding_strategy HYBRID_SHARD shards state within nodes")
       ->type_name("N")
       ->check(whole_number(1, 1 << 30));
   command->callback([arguments, &context] {
     if (arguments->json && !arguments->dry_run && !arguments->print_plan)
-      throw UsageError("--json is for what --dry-run and --print-plan print", {},
+      throw UsageError("--json needs --dry-run or --print-plan", {},
                        "Add one of them, or leave it out: a run writes metrics.jsonl");
     if (arguments->dry_run || arguments->print_plan) {
       context.start.reset();

@@ -156,23 +156,25 @@ void check_gpus(Ranks ranks, Findings& found) {
   const auto unused =
       ranks_where(ranks, [](const RankFacts& rank) { return rank.gpu_nodes && !rank.gpu_code; });
   if (!unused.empty())
-    found.push_back({false,
-                     fmt::format("the node has NVIDIA GPUs, and this program no code for them ({})",
-                                 ranks_text(unused)),
-                     "Build the preset cuda (jobs/guides/gpus.md)"});
+    found.push_back(
+        {false,
+         fmt::format("the node has NVIDIA GPUs, but this program has no code for them ({})",
+                     ranks_text(unused)),
+         "Build the preset cuda (jobs/guides/gpus.md)"});
   const auto unseen = ranks_where(ranks, [](const RankFacts& rank) {
     return rank.gpu_nodes && rank.gpu_code && rank.gpus.empty();
   });
   if (!unseen.empty())
     found.push_back(
         {true,
-         fmt::format("the node has NVIDIA GPUs, and no rank finds one ({})", ranks_text(unseen)),
+         fmt::format("the node has NVIDIA GPUs, but no rank finds one ({})", ranks_text(unseen)),
          "Ask for them (--gpus-per-node), look at CUDA_VISIBLE_DEVICES, and compare "
          "the driver with the CUDA version of triax --version"});
   const Value count = [](const RankFacts& rank) { return fmt::format("{}", rank.gpus.size()); };
   if (unused.empty() && unseen.empty() && differs(ranks, count))
-    found.push_back({true, "ranks find different numbers of GPUs: " + differing(ranks, count),
-                     "Give every rank as many: --gpus-per-node, or --gpus-per-task for all"});
+    found.push_back(
+        {true, "ranks find different numbers of GPUs: " + differing(ranks, count),
+         "Give every rank the same number: --gpus-per-node, or --gpus-per-task for all"});
 }
 
 void check_directory(Ranks ranks, std::size_t index, Findings& found) {
@@ -199,7 +201,7 @@ void check_directory(Ranks ranks, std::size_t index, Findings& found) {
          "share. For offload alone a node's own disk is right"});
   if (!first.lock_problem.empty())
     found.push_back({false, fmt::format("{}: {}", first.path, first.lock_problem),
-                     "Two runs in one directory are not kept apart there: start one at a time"});
+                     "Two runs at once in that directory cannot be detected: start one at a time"});
   if (first.free_bytes < gibibyte)
     found.push_back({true, fmt::format("{} has {} free", first.path, size_text(first.free_bytes)),
                      "A checkpoint takes about 12 bytes per parameter. Free some space"});

@@ -13,7 +13,7 @@ void check_tags(const PlacedConfig& config, int largest) {
                               static_cast<std::int64_t>(config.batch.accumulation);
   if (needed <= std::int64_t{largest} + 1) return;
   throw UsageError(
-      fmt::format("a step has {} messages between stages that must be told apart", needed),
+      fmt::format("a step needs {} different tags for messages between stages", needed),
       fmt::format("{} stages of {} chunk(s), {} micro-batches, forward and backward; this MPI "
                   "library has {} tags",
                   parallel.pipeline, parallel.chunks, config.batch.accumulation,

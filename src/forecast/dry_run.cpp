@@ -120,21 +120,21 @@ std::vector<std::string> gpu_notes(const PlacedConfig& config, bool present) {
   const int ranks = grid_shape(config.parallel).size();
   const bool staged = config.place.staged_messages;
   if (!present)
-    notes.push_back(fmt::format(
-        "run.device is gpu and this machine has none: planned for ranks with a GPU each, whose "
-        "memory is not known here{}. A run here would be refused",
-        ranks == 1 ? ""
-        : staged   ? ", and messages through host memory"
-                   : ", and messages by NCCL"));
+    notes.push_back(
+        fmt::format("run.device is gpu, but this machine has none: planned for one GPU per rank, "
+                    "of unknown memory{}. A run here would be refused",
+                    ranks == 1 ? ""
+                    : staged   ? ", and messages through host memory"
+                               : ", and messages by NCCL"));
   std::string kept = fmt::format(
-      "of each rank's GPU memory {:.0f} MiB (in buffers) are kept for what CUDA and its libraries "
-      "load beside their context",
+      "{:.0f} MiB of each rank's GPU memory (in buffers) are reserved for code that CUDA and its "
+      "libraries load",
       mib(static_cast<double>(cuda_reserve)));
   if (!staged && ranks > 1)
     kept += fmt::format(", and {:.0f} MiB (communication) for NCCL's buffers in {} groups{}",
                         mib(static_cast<double>(nccl_bytes(config))), nccl_groups(config),
                         config.parallel.pipeline > 1 ? " and between stages" : "");
-  notes.push_back(kept + ": reserves, not measured");
+  notes.push_back(kept + ": estimates, not measured");
   return notes;
 }
 

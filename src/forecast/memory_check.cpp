@@ -43,7 +43,7 @@ std::string settings_that_shrink(const PlacedConfig& config) {
   std::vector<std::string> settings;
   for (const MemorySaving& saving : memory_savings(config)) {
     if (settings.size() == shown) break;
-    settings.push_back(fmt::format("{} ({} less a rank)", saving.setting,
+    settings.push_back(fmt::format("{} ({} less per rank)", saving.setting,
                                    size_text(static_cast<double>(saving.bytes))));
   }
   const std::string ranks = fmt::format(

@@ -64,7 +64,7 @@ bool same_file_system(const std::string& a, const std::string& b) {
                   "bytes) are free",
                   together.front().path, ranks, needed / gib, needed, free / gib, free),
       fmt::format("{}", fmt::join(parts, ", ")),
-      fmt::format("Free room there, name a directory on a larger disk in {}, offload less with a "
+      fmt::format("Free space there, set {} to a directory on a larger disk, offload less with a "
                   "smaller {}, or use more machines",
                   fmt::join(keys, " and "), fmt::join(less, " or ")));
 }

@@ -168,8 +168,7 @@ std::string difference(const Compared& compared, int rank) {
                      own_text == other_text ? ", in other pieces" : "");
 }
 
-const char* const remedy =
-    "No job should come to this: it is a fault of triax. Report it with job.json and this line";
+const char* const remedy = "This is a bug of triax. Report it with job.json and this message";
 
 std::string text_of(const BlockUse& block) {
   return fmt::format(
@@ -244,7 +243,7 @@ void check_same_messages(ProcessGrid& grid, const StepPlans& plans, const RankMe
     const std::string text = difference(all[i], grid.rank());
     agreed(grid, [&] {
       if (!text.empty())
-        throw Error("the ranks do not have one plan", grid.place() + ": " + text, remedy);
+        throw Error("the ranks have different plans", grid.place() + ": " + text, remedy);
     });
   }
 }

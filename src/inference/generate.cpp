@@ -176,7 +176,7 @@ void Generator::generate(std::vector<std::int32_t> tokens, const SamplingOptions
     const std::vector<float>& found = i == 0 ? logits(tokens) : logits_after(next);
     if (!std::ranges::all_of(found, [](float logit) { return std::isfinite(logit); }))
       throw Error(fmt::format("logits of token {} are not finite", i),
-                  "the weights of the checkpoint are not, or too large",
+                  "the weights of the checkpoint are not finite, or too large",
                   "Use an earlier checkpoint");
     const auto words = philox(key, static_cast<std::uint64_t>(i));
     next = choose_token(found, options, static_cast<double>(words[0]) * 0x1p-32);

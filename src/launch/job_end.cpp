@@ -88,13 +88,12 @@ std::optional<Clock::time_point> leaving_time(const RunConfig& run, Clock::time_
 void check_time_left(const RunConfig& run, double left) {
   if (left > 0.0) return;
   throw UsageError(
-      fmt::format("the job ends {:.0f} s behind the start of triax, and the run is to stop {:.0f} "
-                  "s before that: before its "
-                  "first step",
+      fmt::format("the job ends {:.0f} s after the start of triax, but run.stop_before_end stops "
+                  "the run {:.0f} s before that: no time is left for a step",
                   std::max(0.0, left + run.stop_before_end), run.stop_before_end),
       {},
-      "Give the job more time (sbatch --time, run.time_limit), or set run.stop_before_end to what "
-      "a step and two checkpoints take");
+      "Give the job more time (sbatch --time, run.time_limit), or lower run.stop_before_end to the "
+      "time of one step and two checkpoints");
 }
 
 std::optional<Clock::time_point> announced_leaving_time(const RunConfig& run,
@@ -111,8 +110,8 @@ std::optional<Clock::time_point> announced_leaving_time(const RunConfig& run,
                  left);
   } else {
     spdlog::warn(
-        "run.stop_before_end has no effect: no end of the job is known (SLURM_JOB_END_TIME and "
-        "squeue say none). Set run.time_limit");
+        "run.stop_before_end has no effect: the end of the job is unknown (neither "
+        "SLURM_JOB_END_TIME nor squeue gives it). Set run.time_limit");
   }
   return leave;
 }

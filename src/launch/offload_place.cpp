@@ -43,7 +43,7 @@ void remove_left_offload(const ProcessGrid& grid, const Config& config) {
     const auto remove = [&](OffloadDevice device, const std::string& directory) {
       if (device != OffloadDevice::nvme) return;
       for (const std::string& path : remove_left_files(directory, run_prefix(config)))
-        spdlog::warn("removed {}, which a run that was stopped left", path);
+        spdlog::warn("removed {}, left by a killed run", path);
     };
     remove(config.zero.offload_optimizer.device, config.zero.offload_optimizer.nvme_path);
     remove(config.zero.offload_param.device, config.zero.offload_param.nvme_path);
@@ -84,15 +84,18 @@ void announce_offload(const PlacedConfig& config, const Optimizer& optimizer,
   const double mib = 1.0 / (1 << 20);
   const auto say = [&](const char* key, OffloadDevice device, const OffloadStore* kept) {
     if (device == OffloadDevice::cpu && on_cpu)
-      spdlog::info("zero_optimization.{} to cpu: a run on the CPU has it there already", key);
+      spdlog::info(
+          "zero_optimization.{}.device cpu has no effect: a run on the CPU keeps this state in "
+          "host memory anyway",
+          key);
     if (kept != nullptr)
       spdlog::info("zero_optimization.{} to nvme: rank 0 keeps {:.1f} MiB of buffers and {}", key,
                    mib * static_cast<double>(kept->bytes().buffers), kept->description());
   };
   if (config.recompute.inputs_on_host && config.recompute.what == Recompute::layer && on_cpu)
     spdlog::info(
-        "activation_checkpointing.cpu_checkpointing: a run on the CPU has the inputs of recomputed "
-        "layers in host memory already");
+        "activation_checkpointing.cpu_checkpointing has no effect: a run on the CPU keeps the "
+        "inputs of recomputed layers in host memory anyway");
   say("offload_optimizer", zero.offload_optimizer.device, optimizer.offload());
   say("offload_param", zero.offload_param.device, store.offload());
 }

@@ -25,16 +25,15 @@ std::vector<std::string> directories_to_make(const std::string& directory) {
 }
 
 OutputTarget::OutputTarget(const std::string& path, Kind kind) {
-  if (path.empty())
-    throw UsageError("the name of what is to be written is empty", {}, "Give a name");
+  if (path.empty()) throw UsageError("the name of the output is empty", {}, "Give a name");
   const bool file = kind == Kind::file;
   std::error_code absent;
   if (file && (fs::is_directory(path, absent) || !fs::path(path).has_filename()))
     throw UsageError(fmt::format("{} is a directory", path), "a file is to be written",
                      "Give the name of a file");
   if (file && fs::exists(path, absent) && !fs::is_regular_file(path, absent))
-    throw UsageError(fmt::format("{} is a pipe or a device", path), "a file would take its place",
-                     "Give the name of a file");
+    throw UsageError(fmt::format("{} is a pipe or a device", path),
+                     "only a regular file can be replaced", "Give the name of a file");
   const std::string directory = file ? directory_of(path) : path;
   try {
     make(directory);
@@ -52,7 +51,7 @@ OutputTarget::OutputTarget(const std::string& path, Kind kind) {
   if (lock_->refusal().empty() && file)
     fs::remove(path + ".tmp", absent);  // left by a killed command
   if (const std::string& refusal = lock_->refusal(); !refusal.empty())
-    spdlog::warn("{}: a second command that writes {} would not be noticed", refusal, path);
+    spdlog::warn("{}: a second command that writes {} cannot be detected", refusal, path);
 }
 
 OutputTarget::~OutputTarget() {

@@ -72,8 +72,8 @@ void apply_requeue_resume(ProcessGrid& grid, const std::string& name, const std:
   resume = broadcast_text(grid, resume);
   if (resume.empty()) return;
   spdlog::info(
-      "batch job {} runs again: it goes on from its own checkpoints, not as "
-      "checkpoint.resume {} says",
+      "batch job {} runs again: it continues from its own checkpoints; checkpoint.resume {} "
+      "applies to its first run only",
       name, config.checkpoint.resume);
   config.checkpoint.resume = resume;
 }
@@ -91,8 +91,8 @@ void record_done(const std::string& run_directory, const std::string& name,
     write_durably(path, job.dump(2) + '\n');
   } catch (const std::exception& error) {
     spdlog::warn(
-        "{} does not say that the run is done: another run of this batch job in {} goes on from "
-        "its checkpoints, whatever checkpoint.resume says ({})",
+        "{} does not record that the run is complete: if this batch job runs again in {}, it "
+        "continues from the checkpoints there, whatever checkpoint.resume is ({})",
         path, run_directory, error.what());
   }
 }
@@ -101,17 +101,18 @@ std::string warning_of_loss(const Config& config, std::int64_t step, const std::
   constexpr std::int64_t few = 10;
   if (name.empty() || config.checkpoint.interval > 0 || config.run.steps - step <= few) return {};
   return fmt::format(
-      "checkpoint.interval is 0: this job writes no checkpoint before its end or a signal, and a "
-      "node that is lost costs all of its work since step {}. Set it to so many steps as may be "
-      "lost",
+      "checkpoint.interval is 0: this job writes no checkpoint before its end or a signal, so a "
+      "failed node costs all work since step {}. Set checkpoint.interval to the number of steps "
+      "that may be lost",
       step);
 }
 
 std::string resume_hint(const CheckpointConfig& checkpoint, const std::string& name) {
-  if (resumes_newest(checkpoint)) return "the same command goes on from there";
-  const std::string other = "the same command with --set checkpoint.resume=auto goes on from there";
+  if (resumes_newest(checkpoint)) return "the same command continues from there";
+  const std::string other =
+      "the same command with --set checkpoint.resume=auto continues from there";
   return name.empty() ? other
-                      : "this batch job goes on from there where it is run again, else " + other;
+                      : "this batch job continues from there if it is requeued, otherwise " + other;
 }
 
 }  // namespace triax

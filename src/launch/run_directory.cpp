@@ -50,15 +50,14 @@ void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>&
     if (!std::filesystem::exists(path, error))
       throw Error(fmt::format("cannot write {}", path), failure.what(),
                   "Free some space, or set run.directory to a directory that can be written");
-    spdlog::warn("{} stays as the run before wrote it: {}", path, failure.what());
+    spdlog::warn("{} was not updated and describes the previous run: {}", path, failure.what());
   }
 }
 
 namespace {
 
 void warn_of_old(const std::string& file) {
-  spdlog::warn("{} has no checksums (an older triax wrote it): its data are taken as they are",
-               file);
+  spdlog::warn("{} has no checksums (an older triax wrote it): its data cannot be verified", file);
 }
 
 // Reason why a checkpoint cannot be used; empty if it can. Collective.
@@ -122,7 +121,7 @@ void check_whole(ProcessGrid& grid, const std::string& file, const std::string& 
     break;
   }
   if (!unreadable.empty())
-    remedy = fmt::format("Make it readable on every node: it may well be whole. Or: {}", remedy);
+    remedy = fmt::format("Make it readable on every node: it may be undamaged. Or: {}", remedy);
   throw Error(fmt::format("cannot resume from {}", file), problem, remedy);
 }
 

@@ -49,9 +49,9 @@ class RunLock::Place {
       throw;
     }
     if (const std::string& refusal = lock_->refusal(); !refusal.empty())
-      spdlog::warn("{}: two runs at once in {} would not be noticed", refusal, directory);
+      spdlog::warn("{}: two runs at once in {} cannot be detected", refusal, directory);
     if (const std::string& other = lock_->left_by(); !other.empty())
-      spdlog::warn("{}/.lock names {}, which did not end by itself: make sure that it runs no more",
+      spdlog::warn("{}/.lock names {}, which was killed or still runs: make sure that it has ended",
                    directory, other);
   }
   ~Place() {
@@ -106,8 +106,8 @@ RunLock::RunLock(const Config& config, std::chrono::milliseconds patience) : pat
   }
   const std::vector<std::string> removed = remove_unfinished(checkpoints);
   if (!removed.empty())
-    spdlog::info("removed {} unfinished checkpoint file(s) of a run that was stopped: {}",
-                 removed.size(), fmt::join(removed, ", "));
+    spdlog::info("removed {} unfinished checkpoint file(s) of a killed run: {}", removed.size(),
+                 fmt::join(removed, ", "));
 }
 
 RunLock::~RunLock() {

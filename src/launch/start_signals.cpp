@@ -52,8 +52,8 @@ void StartSignals::watch(int status) const {
   const std::uint32_t signal = told ? came.ssi_signo : std::uint32_t{SIGUSR1};
   // Rank 0 reports a signal that was sent to all ranks.
   if (rank_ != 0) std::this_thread::sleep_for(std::chrono::seconds(1));
-  say("triax: stopped by {} before the first step: there is nothing to save. The same "
-      "command begins as this one did\n",
+  say("triax: stopped by {} before the first step: there is nothing to save. Rerun the same "
+      "command\n",
       signal == SIGTERM  ? "SIGTERM"
       : signal == SIGHUP ? "SIGHUP"
                          : "SIGUSR1");

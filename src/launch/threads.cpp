@@ -48,7 +48,8 @@ int threads_asked() {
     if (number == 0)
       throw UsageError(fmt::format("OMP_NUM_THREADS is \"{}\"", text),
                        fmt::format("expected a whole number from 1 to {}", most_threads),
-                       "Set it to the threads of a rank, or unset it: triax shares out the cores");
+                       "Set it to the number of threads per rank, or unset it: triax then divides "
+                       "the cores among the ranks");
     if (first == 0) first = number;
     more = comma != std::string_view::npos;
     if (more) left.remove_prefix(comma + 1);
@@ -69,16 +70,16 @@ int threads_of_planned_rank(int ranks) {
 // Beside a GPU the host's threads have little to do.
 CoreBinding bind_to_cores(const CoreShare& share, MemorySpace space, int threads) {
   if (threads == 0 && threads_asked() > 0)
-    return {false, fmt::format("{} thread(s) a rank, as OMP_NUM_THREADS says", threads_asked())};
+    return {false, fmt::format("{} thread(s) per rank, set by OMP_NUM_THREADS", threads_asked())};
   if (threads == 0) threads = share.cores;
   const CoreShare used = share.first(threads);
   if (threads > share.cores || !share.own() || places_asked() || space == MemorySpace::device ||
       !pin_to(used))
-    return {false, fmt::format("{} thread(s) a rank, on {}, not pinned", threads, share.text())};
-  return {
-      true,
-      fmt::format("{} thread(s) a rank, pinned; rank 0 on {}. OMP_NUM_THREADS sets another number",
-                  threads, used.text())};
+    return {false, fmt::format("{} thread(s) per rank, on {}, not pinned", threads, share.text())};
+  return {true,
+          fmt::format(
+              "{} thread(s) per rank, pinned; rank 0 on {}. OMP_NUM_THREADS sets another number",
+              threads, used.text())};
 }
 
 }  // namespace triax

@@ -26,7 +26,7 @@ void LossScaler::update(bool overflow) {
       return;
     }
     if (scale_ <= config_.least)
-      throw Error(fmt::format("gradients overflow at the least loss scale, {}", scale_),
+      throw Error(fmt::format("gradients overflow at the minimum loss scale, {}", scale_),
                   "the run diverged, or the model does not fit float16",
                   "Lower the learning rate or fp16.min_loss_scale, resume an earlier checkpoint, "
                   "or train in bf16");

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* remedy =
     "Lower the learning rate, set gradient_clipping, or resume an earlier checkpoint; "
-    "run.max_bad_steps says how many such steps are skipped";
+    "run.max_bad_steps is the number of such steps in a row that are skipped";
 
 }  // namespace
 

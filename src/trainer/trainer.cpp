@@ -116,8 +116,8 @@ void Trainer::open_outputs(const std::vector<std::string>& hosts,
   if (!start_.resumed_from.empty()) checkpoints_.resumed(start_.resumed_from, start_.step);
   if (losses_.within() + 1 < start_.step)
     spdlog::warn(
-        "{}: its losses were beyond reason from step {} on. Where they stay so, resume a file of "
-        "at most {} steps (--set checkpoint.resume=FILE)",
+        "{}: its losses were beyond reason from step {} on. If they stay so, resume a checkpoint "
+        "of at most {} steps (--set checkpoint.resume=FILE)",
         start_.resumed_from, losses_.within() + 1, losses_.within());
   // Only now: the checkpoints that are left belong to this batch job.
   prepare_run_directory(job_, hosts, batch_job(surroundings()), start_.step);
@@ -131,9 +131,8 @@ void Trainer::open_outputs(const std::vector<std::string>& hosts,
 void Trainer::set_aside_after(std::int64_t step) const {
   if (!owns_checkpoints(config_)) return;
   for (const std::string& other : set_aside_later(config_.checkpoint.directory, step))
-    spdlog::warn(
-        "{} is of more steps than {}, from which training goes on: renamed to *.superseded", other,
-        step);
+    spdlog::warn("{} is newer than the resume point, step {}: renamed to *.superseded", other,
+                 step);
 }
 
 void Trainer::write_line(const StepMetrics& metrics) {

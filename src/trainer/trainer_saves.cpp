@@ -68,9 +68,9 @@ RunEnd Trainer::evaluate_if_missing() {
   if (leader()) {
     record_->pause();
     spdlog::warn(
-        "stopped by {} in the validation that was missing after {} of {} steps, before the first "
-        "step: the same command begins as this one did. Where it takes longer than a job has, no "
-        "job gets beyond it: bound it by run.eval_steps",
+        "stopped by {} in the validation due after {} of {} steps, before any new step. Rerun the "
+        "same command. If the validation takes longer than the job's time limit, set "
+        "run.eval_steps",
         source_of(request), start_.step, config_.run.steps);
   }
   return RunEnd::stopped;
@@ -101,7 +101,7 @@ void Trainer::report_stop(std::int64_t steps_done, RunRequest request, const std
   if (!unsaved.empty())
     throw Error(fmt::format("stopped by {} after {} of {} steps without a checkpoint",
                             source_of(request), steps_done, config_.run.steps),
-                unsaved, "The same command begins again from where this one began");
+                unsaved, "Rerun the same command: it starts where this one started");
   if (leader())
     spdlog::warn("stopped by {} after {} of {} steps: {}", source_of(request), steps_done,
                  config_.run.steps, resume_hint(config_.checkpoint, batch_job(surroundings())));
@@ -131,7 +131,7 @@ std::string Trainer::leave_ruined(std::int64_t step) {
   });
   return fmt::format(
       "no batch has a finite loss with the weights after {} steps; {} is the newest with a loss "
-      "within reason, from which {}",
+      "within reason: {}",
       step, sound, resume_hint(config_.checkpoint, batch_job(surroundings())));
 }
 

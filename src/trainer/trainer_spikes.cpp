@@ -59,16 +59,16 @@ void Trainer::stop_at_spike(const StepMetrics& metrics) {
     throw Error(spike_text(metrics),
                 "run.loss_spike.action is \"stop\"; there is no checkpoint from before it",
                 fmt::format("Lower the learning rate, or look at the data of the step ({}). Set "
-                            "checkpoint.interval for runs that are to go on behind a spike",
+                            "checkpoint.interval for runs that must continue after a spike",
                             samples));
-  throw Error(spike_text(metrics),
-              fmt::format("run.loss_spike.action is \"stop\"; {} is the newest checkpoint from "
-                          "before it",
-                          file),
-              fmt::format("Look at the data of the step ({}), or lower the learning rate, and "
-                          "resume with --set checkpoint.resume={}; run.loss_spike.action "
-                          "\"rollback\" passes over the data",
-                          samples, file));
+  throw Error(
+      spike_text(metrics),
+      fmt::format("run.loss_spike.action is \"stop\"; {} is the newest checkpoint from "
+                  "before it",
+                  file),
+      fmt::format("Look at the data of the step ({}), or lower the learning rate, and resume with "
+                  "--set checkpoint.resume={}; run.loss_spike.action \"rollback\" skips the data",
+                  samples, file));
 }
 
 // A step still running is lost: its changes are overwritten by the checkpoint. Losses and loss
@@ -86,7 +86,7 @@ std::int64_t Trainer::roll_back(const StepMetrics& metrics) {
   rollback.checkpoint = sound_checkpoint();
   if (rollback.checkpoint.empty())
     throw Error(spike_text(metrics), "there is no checkpoint from before it to go back to",
-                "Lower the learning rate, or write checkpoints earlier: checkpoint.interval");
+                "Lower the learning rate, or set a smaller checkpoint.interval");
   rollback.spike_step = metrics.step;
   rollback.spike_loss = metrics.loss;
   rollback.sample = position(metrics.step + 1).samples;
@@ -116,8 +116,8 @@ RunEnd Trainer::stop_behind_rollback() {
 
 Error Trainer::too_many_rollbacks(const StepMetrics& metrics) const {
   return Error(spike_text(metrics),
-               fmt::format("the {} rollbacks of run.loss_spike.max_rollbacks were made here, and "
-                           "with other samples the loss rose again",
+               fmt::format("{} rollbacks (run.loss_spike.max_rollbacks) were made here, and the "
+                           "loss rose again with other samples",
                            config_.run.loss_spike.max_rollbacks),
                "Lower the learning rate, set gradient_clipping, or resume an earlier checkpoint");
 }
@@ -127,7 +127,7 @@ void Trainer::record_rollback(const RollbackMetrics& rollback) {
   record_->pause();
   spdlog::warn(
       "back to {}, after {} of {} steps: rollback {} of {} at most in a row. Samples {} to {} are "
-      "passed over",
+      "skipped",
       rollback.checkpoint, rollback.step, config_.run.steps, rollback.number,
       config_.run.loss_spike.max_rollbacks, rollback.sample - rollback.samples_skipped,
       rollback.sample - 1);

@@ -282,10 +282,10 @@ TEST(Checkpoint, AnotherModelIsRefused) {
   ModelConfig fewer_heads = model;
   fewer_heads.heads = fewer_heads.kv_heads = 3;
   fewer_heads.head_size = 16;
-  EXPECT_THAT(error_on(fewer_heads), HasSubstr("n_head 6 there, 3 in the job"));
+  EXPECT_THAT(error_on(fewer_heads), HasSubstr("n_head is 6 in the checkpoint, 3 in the job"));
   ModelConfig shallower = model;
   shallower.layers = 4;
-  EXPECT_THAT(error_on(shallower), HasSubstr("n_layer 6 there, 4 in the job"));
+  EXPECT_THAT(error_on(shallower), HasSubstr("n_layer is 6 in the checkpoint, 4 in the job"));
   ModelConfig with_dropout = model;
   with_dropout.residual_dropout = 0.1F;
   EXPECT_EQ(error_on(with_dropout), "");

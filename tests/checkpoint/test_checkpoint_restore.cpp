@@ -52,12 +52,14 @@ TEST_F(ModelChanges, AnotherShapeIsTheJobsFaultAndItsKeysAndTensorsAreNamed) {
   wider.vocabulary = 132;
   const CheckpointReader reader(imported(directory_, "gpt2-odd"));
   EXPECT_THROW(check_same_model(reader, wider, MPI_COMM_NULL), UsageError);
-  EXPECT_THAT(error("gpt2-odd", wider),
-              AllOf(HasSubstr("vocab_size 131 there, 132 in the job"), HasSubstr("n_layer "),
-                    HasSubstr("tensor /model/transformer.wte.weight of shape (131, 48) there"),
-                    HasSubstr(" more tensors")));
+  EXPECT_THAT(
+      error("gpt2-odd", wider),
+      AllOf(HasSubstr("vocab_size is 131 in the checkpoint, 132 in the job"), HasSubstr("n_layer "),
+            HasSubstr("tensor /model/transformer.wte.weight has shape (131, 48) in the checkpoint"),
+            HasSubstr(" more tensors")));
   EXPECT_THAT(error("gpt2-odd", model_of("llama-tiny")),
-              HasSubstr("(model_type \"gpt2\" there, \"llama\" in the job; no tensor "));
+              HasSubstr("(model_type is \"gpt2\" in the checkpoint, \"llama\" in the job; the "
+                        "checkpoint has no tensor "));
 }
 
 TEST_F(ModelChanges, OtherTurnsOfPositionsAreSaid) {
@@ -66,14 +68,15 @@ TEST_F(ModelChanges, OtherTurnsOfPositionsAreSaid) {
   slower.rope_theta = 500000.0;
   slower.rope_scaling.factor = 24.0;
   EXPECT_EQ(error("llama-scaled", slower), "");
-  EXPECT_THAT(lines("llama-scaled", slower),
-              ElementsAre(AllOf(HasSubstr("resumed with another model.rope_scaling: "),
-                                HasSubstr("\"factor\":6.0"), HasSubstr("\"factor\":24.0")),
-                          "resumed with another model.rope_theta: 2000.0 there, 500000.0 here"));
+  EXPECT_THAT(
+      lines("llama-scaled", slower),
+      ElementsAre(AllOf(HasSubstr("resumed with another model.rope_scaling: "),
+                        HasSubstr("\"factor\":6.0"), HasSubstr("\"factor\":24.0")),
+                  "resumed with another model.rope_theta: 2000.0 in the checkpoint, 500000.0 now"));
   ModelConfig plain = model_of("llama-scaled");
   plain.rope_scaling = {};
   EXPECT_THAT(lines("llama-scaled", plain), ElementsAre(HasSubstr("}")));
-  EXPECT_THAT(lines("llama-scaled", plain), ElementsAre(HasSubstr(" there, null here")));
+  EXPECT_THAT(lines("llama-scaled", plain), ElementsAre(HasSubstr(" in the checkpoint, null now")));
 }
 
 TEST_F(ModelChanges, OtherFunctionsAreRefused) {

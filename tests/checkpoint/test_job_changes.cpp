@@ -56,7 +56,7 @@ TEST(JobChanges, NameEightBits) {
   auto before = other;
   before["fp8"] = {{"enabled", true}};
   EXPECT_THAT(job_changes(resolved(before), resolved(other)),
-              ElementsAre("resumed with another fp8.enabled: true there, false here"));
+              ElementsAre("resumed with another fp8.enabled: true in the checkpoint, false now"));
 }
 
 TEST(JobChanges, NameDataOptimizerAndScheduler) {
@@ -70,23 +70,24 @@ TEST(JobChanges, NameDataOptimizerAndScheduler) {
   before["data"]["shuffle"] = false;
   before["optimizer"]["params"]["lr"] = 0.25;
   before.erase("scheduler");
-  EXPECT_THAT(job_changes(resolved(before), resolved(other)),
-              ElementsAre("resumed with another data.seed: 98 there, 99 here",
-                          "resumed with another data.shuffle: false there, true here",
-                          "resumed with another optimizer.params.lr: 0.25 there, 0.5 here",
-                          "resumed with another scheduler.params.min_lr: none there, 0.0 here",
-                          "resumed with another scheduler.params.warmup: none there, 3 here",
-                          "resumed with another scheduler.type: none there, \"cosine\" here"));
+  EXPECT_THAT(
+      job_changes(resolved(before), resolved(other)),
+      ElementsAre("resumed with another data.seed: 98 in the checkpoint, 99 now",
+                  "resumed with another data.shuffle: false in the checkpoint, true now",
+                  "resumed with another optimizer.params.lr: 0.25 in the checkpoint, 0.5 now",
+                  "resumed with another scheduler.params.min_lr: none in the checkpoint, 0.0 now",
+                  "resumed with another scheduler.params.warmup: none in the checkpoint, 3 now",
+                  "resumed with another scheduler.type: none in the checkpoint, \"cosine\" now"));
 }
 
 TEST(JobChanges, NameTheTypes) {
   auto other = job();
   other["bf16"]["enabled"] = true;
   other["data_types"]["grad_accum_dtype"] = "fp32";
-  EXPECT_THAT(
-      job_changes(resolved(job()), resolved(other)),
-      ElementsAre("resumed with another bf16.enabled: false there, true here",
-                  "resumed with another data_types.grad_accum_dtype: none there, \"fp32\" here"));
+  EXPECT_THAT(job_changes(resolved(job()), resolved(other)),
+              ElementsAre("resumed with another bf16.enabled: false in the checkpoint, true now",
+                          "resumed with another data_types.grad_accum_dtype: none in the "
+                          "checkpoint, \"fp32\" now"));
 }
 
 TEST(JobChanges, GridStepsAndDirectoriesMayChange) {

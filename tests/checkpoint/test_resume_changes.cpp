@@ -69,19 +69,18 @@ TEST_F(ResumeChanges, NameThePositionInTheData) {
   const CheckpointHeader before = header();
   job_["data"]["seq_length"] = 5;
   EXPECT_THAT(changes(before),
-              ElementsAre("resumed with another data.seq_length: 10 there, 5 here",
-                          "3 samples of 10 tokens there are 6 of 5 tokens here: the run goes on "
-                          "there"));
+              ElementsAre("resumed with another data.seq_length: 10 in the checkpoint, 5 now",
+                          "3 samples of 10 tokens in the checkpoint are 6 samples of 5 tokens now: "
+                          "the run continues there"));
   job_["data"]["shuffle"] = true;
-  EXPECT_THAT(changes(before),
-              testing::Contains(HasSubstr("an order of their own, which begins anew")));
+  EXPECT_THAT(changes(before), testing::Contains(HasSubstr("are shuffled in a new order")));
 }
 
 TEST_F(ResumeChanges, NameDataThatGrewUnderTheSameName) {
   const CheckpointHeader before = header();
   directory_.file("text.txt", std::string(150, 'a'));
   EXPECT_THAT(changes(before),
-              ElementsAre(HasSubstr("other training data: 101 tokens there, 150")));
+              ElementsAre(HasSubstr("other training data: 101 tokens in the checkpoint, 150")));
   CheckpointHeader old = before;
   old.job = loaded().resolved;
   EXPECT_THAT(changes(old), IsEmpty()) << "of a triax that did not write it";
@@ -92,7 +91,7 @@ TEST_F(ResumeChanges, NameDropout) {
   job_["model"]["resid_pdrop"] = 0.25;
   job_["model"]["initializer_range"] = 0.5;
   EXPECT_THAT(changes(before),
-              ElementsAre("resumed with another model.resid_pdrop: 0 there, 0.25 here"));
+              ElementsAre("resumed with another model.resid_pdrop: 0 in the checkpoint, 0.25 now"));
 }
 
 TEST_F(ResumeChanges, NameTheCosineThatEndsElsewhere) {

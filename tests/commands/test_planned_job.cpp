@@ -26,7 +26,7 @@ TEST_F(PlannedJob, ADryRunPrintsAndLeavesNothing) {
   EXPECT_FALSE(std::filesystem::exists(directory_.path("run")));
   const Outcome run = on_job("train", "--json");
   EXPECT_EQ(run.status, 2);
-  EXPECT_THAT(run.text, HasSubstr("--json is for what --dry-run and --print-plan print"));
+  EXPECT_THAT(run.text, HasSubstr("--json needs --dry-run or --print-plan"));
 }
 
 TEST_F(PlannedJob, ADryRunAndAPlanAreBothPrinted) {
@@ -72,9 +72,10 @@ TEST_F(PlannedJob, APlanOfOneProcessSaysWhatItTakesForNodes) {
       "--set fsdp.sharding_strategy=HYBRID_SHARD ";
   const Outcome one_node = on_job("train", hybrid);
   EXPECT_EQ(one_node.status, 0);
-  EXPECT_THAT(one_node.text, HasSubstr("taken as one node of 8 ranks, so state is cut over all 8"));
+  EXPECT_THAT(one_node.text,
+              HasSubstr("one node of 8 ranks is assumed, with state sharded over all 8"));
   EXPECT_THAT(on_job("train", hybrid + "--ranks-per-node 2").text,
-              HasSubstr("nodes of 2 ranks, state is cut over 2 of the 8 data ranks"));
+              HasSubstr("nodes of 2 ranks, state is sharded over 2 of the 8 data ranks"));
   const auto parameters = [&](const std::string& more) {
     const Outcome json = on_job("train", hybrid + more + " 2>/dev/null");
     return nlohmann::json::parse(json.text)["ranks"][0]["device"]["parameters"].get<double>();
@@ -94,7 +95,7 @@ TEST_F(PlannedJob, ThePlanOfManyRanksIsThatOfTheirNodes) {
   const Outcome many = triax_on(2, plan + "2 2>/dev/null");
   ASSERT_EQ(many.status, 0) << many.text;
   EXPECT_EQ(many.text, triax(plan + "2 2>/dev/null").text);
-  EXPECT_THAT(many.text, Not(HasSubstr("taken as")));
+  EXPECT_THAT(many.text, Not(HasSubstr("is assumed")));
   EXPECT_NE(triax(plan + "4 --ranks-per-node 2 2>/dev/null").text,
             triax(plan + "4 2>/dev/null").text);
   const Outcome told = triax_on(2, plan + "2 --ranks-per-node 1");

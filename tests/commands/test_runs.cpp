@@ -158,10 +158,11 @@ TEST_F(Runs, AFinishedRunSaysWhatItsJobWouldChange) {
   ASSERT_EQ(on_job("train").status, 0);
   const Outcome again = on_job("train", "--set optimizer.params.lr=0.5");
   EXPECT_EQ(again.status, 0) << again.text;
-  EXPECT_THAT(again.text,
-              AllOf(HasSubstr("resumed with another optimizer.params.lr: 0.001 there, 0.5 here"),
-                    HasSubstr("run.steps is 2. Another run needs another run.directory, or "
-                              "checkpoint.resume never")));
+  EXPECT_THAT(
+      again.text,
+      AllOf(HasSubstr("resumed with another optimizer.params.lr: 0.001 in the checkpoint, 0.5 now"),
+            HasSubstr("run.steps is 2. For another run set another run.directory, or "
+                      "checkpoint.resume never")));
 }
 
 TEST_F(Runs, ARunSaysItsRatesAndWhatChangedSinceItsCheckpoint) {
@@ -238,8 +239,8 @@ TEST_F(Runs, ALossSpikeIsSaidOnceAndMayEndTheRun) {
   const Outcome resumed = on_job("train", diverging);
   EXPECT_EQ(resumed.status, 0) << resumed.text;
   EXPECT_THAT(resumed.text,
-              HasSubstr("step-000002.h5 stays beside the 1 newest (checkpoint.keep): it is the "
-                        "newest whose loss was within reason, and that of step 3 was not"));
+              HasSubstr("step-000002.h5 is kept beside the 1 newest (checkpoint.keep): it is the "
+                        "newest with a loss within reason; the loss of step 3 was not"));
   const Outcome refused = on_job("train", "--set run.loss_spike.action=rollback");
   EXPECT_EQ(refused.status, 2) << refused.text;
   EXPECT_THAT(refused.text, HasSubstr("--set: run.loss_spike.action"));

@@ -80,8 +80,8 @@ class SignalledRun : public testing::Test {
 TEST_F(SignalledRun, LeavesWithACheckpointAndStatus75AndGoesOnBitForBit) {
   const Outcome stopped = with_a_signal(train("run", ""), "run", "kill -USR1 $p");
   EXPECT_EQ(stopped.status, 75) << stopped.text;
-  EXPECT_THAT(stopped.text,
-              AllOf(HasSubstr("stopped by SIGUSR1 after "), HasSubstr("the same command goes on")));
+  EXPECT_THAT(stopped.text, AllOf(HasSubstr("stopped by SIGUSR1 after "),
+                                  HasSubstr("the same command continues")));
   expect_goes_on("run", "", "");
 }
 
@@ -180,7 +180,7 @@ TEST_F(SignalledRun, ABatchJobGoesOnFromItsOwnCheckpointWhereverItBegan) {
     const std::string resume = " --set checkpoint.resume=" + shell_word(begin);
     const Outcome stopped = with_a_signal(batch + train(run, resume), run, "kill -USR1 $p");
     EXPECT_EQ(stopped.status, 75) << stopped.text;
-    EXPECT_THAT(stopped.text, HasSubstr("this batch job goes on from there"));
+    EXPECT_THAT(stopped.text, HasSubstr("this batch job continues from there"));
     expect_goes_on(run, batch, resume);
     EXPECT_EQ(find_checkpoints(directory_.path(run + "/checkpoints")).size(), 2U);
     // Another job begins as checkpoint.resume says.
@@ -198,7 +198,7 @@ TEST_F(SignalledRun, ASecondCommandOfABatchJobBeginsAsItSays) {
   const std::vector<std::string> first = numbers("run");
   const Outcome second = outcome_of(batch + never + " --set run.steps=6");
   EXPECT_EQ(second.status, 0);
-  EXPECT_THAT(second.text, AllOf(HasSubstr("set aside"), Not(HasSubstr("resumed from"))));
+  EXPECT_THAT(second.text, AllOf(HasSubstr("moved to"), Not(HasSubstr("resumed from"))));
   EXPECT_EQ(numbers("run").size(), 2 * first.size());
   const Outcome requeued =
       outcome_of(batch + "SLURM_RESTART_COUNT=1 " + never + " --set run.steps=6");
@@ -211,7 +211,7 @@ TEST_F(SignalledRun, OutsideOfABatchJobItSaysHowToGoOn) {
   const Outcome stopped =
       with_a_signal(train("run", "--set checkpoint.resume=never"), "run", "kill -USR1 $p");
   EXPECT_EQ(stopped.status, 75) << stopped.text;
-  EXPECT_THAT(stopped.text, HasSubstr("--set checkpoint.resume=auto goes on from there"));
+  EXPECT_THAT(stopped.text, HasSubstr("--set checkpoint.resume=auto continues from there"));
   expect_goes_on("run", "", "--set checkpoint.resume=auto");
 }
 
@@ -232,8 +232,8 @@ TEST_F(SignalledRun, AJobWithoutTimeForAStepIsRefused) {
   const Outcome refused = outcome_of_script("SLURM_JOB_END_TIME=$(($(date +%s) + 170)) " +
                                             train("run", "--set run.stop_before_end=180s"));
   EXPECT_EQ(refused.status, 2) << refused.text;
-  EXPECT_THAT(refused.text,
-              AllOf(HasSubstr("the run is to stop 180 s before that"), HasSubstr("sbatch --time")));
+  EXPECT_THAT(refused.text, AllOf(HasSubstr("run.stop_before_end stops the run 180 s before that"),
+                                  HasSubstr("sbatch --time")));
   EXPECT_EQ(newest_step("run"), -1);
 }
 

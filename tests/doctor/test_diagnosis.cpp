@@ -123,7 +123,7 @@ TEST(Findings, KnowLimitsOfMemoryAndFiles) {
 TEST(Findings, KnowGpusThatNobodyUses) {
   auto ranks = healthy(2);
   for (RankFacts& rank : ranks) rank.gpu_nodes = true;
-  EXPECT_THAT(findings(ranks), ElementsAre(note("this program no code for them")));
+  EXPECT_THAT(findings(ranks), ElementsAre(note("this program has no code for them")));
   for (RankFacts& rank : ranks) rank.gpu_code = true;
   EXPECT_THAT(findings(ranks), ElementsAre(problem("no rank finds one (ranks 0-1)")));
   ranks[0].gpus = {"NVIDIA H100"};

@@ -57,7 +57,7 @@ fails_once() {  # files rank kind
   touch gate
   check_run 4 8 12 16
   failed_calls 1
-  grep "Input/output error" out | grep -q "written once more" || die "the second attempt is not said"
+  grep "Input/output error" out | grep -q "Writing it again" || die "the second attempt is not said"
   grep -q "training waits for run/checkpoints/step-000004.h5" out || die "that training waits is not said"
   if grep "no checkpoint" out; then die "a checkpoint is given up"; fi
 }
@@ -69,7 +69,7 @@ fails_twice() {  # files rank kind calls-of-the-kind-for-a-checkpoint calls-of-a
   train "$1" true FAIL_THREAD=background FAIL_RANK="$2" FAIL_KIND="$3" FAIL_NTH=$(($4 + 1)) FAIL_LAST=$(($4 + 1 + $5)) FAIL_ERROR=5
   check_run 4 12 16
   failed_calls $(($5 + 1))
-  [ "$(grep -c "written once more" out)" -eq 1 ] || die "not one second attempt is said"
+  [ "$(grep -c "Writing it again" out)" -eq 1 ] || die "not one second attempt is said"
   grep "no checkpoint after 8 of 16 steps, training goes on" out | grep -q "Input/output error" || die "the failure is not said"
 }
 
@@ -82,7 +82,7 @@ is_overtaken() {  # rank kind calls-of-the-kind-for-a-checkpoint
   touch gate
   check_run 4 8 16
   failed_calls 1
-  if grep -q "written once more" out; then die "it is written again though a newer one is due"; fi
+  if grep -q "Writing it again" out; then die "it is written again though a newer one is due"; fi
   grep "no checkpoint after 12 of 16 steps" out | grep -q "Input/output error" || die "the failure is not said"
 }
 
@@ -95,7 +95,7 @@ goes_on() {  # files rank kind
   [ "$(steps_done)" -eq 8 ] || die "$(steps_done) steps are done before the state of step 8 is copied"
   touch gate
   check_run 4 8 12 16
-  if grep -q "written once more" out; then die "what takes long is written again"; fi
+  if grep -q "Writing it again" out; then die "what takes long is written again"; fi
 }
 
 # checkpoint.async is false. Rank 1's first call of this kind is for step 4's file.
@@ -104,7 +104,7 @@ is_retried() {  # kind
   train 1 false FAIL_RANK=1 FAIL_KIND="$1" FAIL_NTH=1 FAIL_ERROR=5
   check_run 4 8 12 16
   failed_calls 1
-  grep "Input/output error" out | grep -q "written once more" || die "the second attempt is not said"
+  grep "Input/output error" out | grep -q "Writing it again" || die "the second attempt is not said"
 }
 
 # checkpoint.async is false: training waits for the held call.

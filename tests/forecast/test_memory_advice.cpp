@@ -136,7 +136,7 @@ TEST(MemoryAdvice, StandsInTheRefusal) {
   const PlacedConfig config = with_state({.data = 2, .micro = 1, .zero = 1});
   EXPECT_THAT(refusal(config),
               AllOf(HasSubstr("the most effective first: " + advice(config).front()),
-                    HasSubstr("iB less a rank)"), HasSubstr("or parallel.data")));
+                    HasSubstr("iB less per rank)"), HasSubstr("or parallel.data")));
   EXPECT_THAT(refusal(with_state({.micro = 1})), Not(HasSubstr("parallel.data")));
 }
 

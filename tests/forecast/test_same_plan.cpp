@@ -105,7 +105,7 @@ TEST(SamePlan, ABlockThatIsNotThePlansIsNamed) {
   EXPECT_THAT(error_of([&] { check_layout(config, plans, {.data = 1, .tensor = 1}); }),
               AllOf(HasSubstr("block 1 of stage 0"), HasSubstr("on tensor rank 1, data rank 1"),
                     HasSubstr("gathered 0 at once"), HasSubstr("gathered 64 at once"),
-                    HasSubstr("a fault of triax")));
+                    HasSubstr("a bug of triax")));
   plans.shape.blocks[0].pop_back();
   plans.shape.blocks[0][1].gather_piece = 0;
   EXPECT_THAT(error_of([&] { check_layout(config, plans, {}); }), HasSubstr("there is none"));

@@ -47,7 +47,7 @@ TEST_F(OtherPlan, AnotherSizeIsNamedOnAllRanks) {
               }),
       AllOf(HasSubstr(last()), HasSubstr("messages of the tensor axis: instruction "),
             HasSubstr(" of stage 0's step (F c0 l3 m0) with "), HasSubstr("bytes on rank 0"),
-            HasSubstr("a fault of triax. Report it with job.json")));
+            HasSubstr("a bug of triax. Report it with job.json")));
 }
 
 TEST_F(OtherPlan, OtherPiecesOfTheSameSizeAreToo) {

@@ -89,8 +89,8 @@ TEST(JobEnd, WithoutTimeForAStepTheRunIsRefused) {
   run.stop_before_end = 180.0;
   EXPECT_NO_THROW(check_time_left(run, 0.5));
   for (const auto& [left, text] : {std::pair(-5.0,
-                                             "the job ends 175 s behind the start of triax, and "
-                                             "the run is to stop 180 s before that"),
+                                             "the job ends 175 s after the start of triax, but "
+                                             "run.stop_before_end stops the run 180 s before that"),
                                    std::pair(-500.0, "the job ends 0 s behind")}) {
     try {
       check_time_left(run, left);

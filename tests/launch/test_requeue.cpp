@@ -157,11 +157,11 @@ TEST(WarningOfLoss, IsForBatchJobsOfManyStepsWithoutAnInterval) {
 
 TEST(WayOn, NamesWhatTheCommandNeeds) {
   CheckpointConfig checkpoint{"", 0, 3, "auto", true};
-  EXPECT_EQ(resume_hint(checkpoint, "42"), "the same command goes on from there");
+  EXPECT_EQ(resume_hint(checkpoint, "42"), "the same command continues from there");
   checkpoint.resume = "never";
-  EXPECT_THAT(resume_hint(checkpoint, ""), HasSubstr("--set checkpoint.resume=auto goes on"));
+  EXPECT_THAT(resume_hint(checkpoint, ""), HasSubstr("--set checkpoint.resume=auto continues"));
   EXPECT_THAT(resume_hint(checkpoint, "42"),
-              AllOf(HasSubstr("this batch job goes on"), HasSubstr("checkpoint.resume=auto")));
+              AllOf(HasSubstr("this batch job continues"), HasSubstr("checkpoint.resume=auto")));
 }
 
 }  // namespace

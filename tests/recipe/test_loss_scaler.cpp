@@ -69,7 +69,7 @@ TEST(LossScaler, FallsToItsLeastAndThenSaysWhatToDo) {
   EXPECT_THAT(scales(scaler, "oo"), ElementsAre(4, 3));
   EXPECT_THAT(
       error_of([&] { scaler.update(true); }),
-      AllOf(HasSubstr("least loss scale, 3"), HasSubstr("min_loss_scale"), HasSubstr("bf16")));
+      AllOf(HasSubstr("minimum loss scale, 3"), HasSubstr("min_loss_scale"), HasSubstr("bf16")));
 }
 
 TEST(LossScaler, AFixedScaleStays) {

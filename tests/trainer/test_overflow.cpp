@@ -131,7 +131,7 @@ TEST(Overflow, AtTheLeastScaleTheStepsBeforeAreSaved) {
                  {"min_loss_scale", std::ldexp(1.0, 40)}};
   job["run"] = {{"directory", directory.path()}, {"steps", 60}, {"progress", "none"}};
   job["checkpoint"] = {{"resume", "never"}, {"interval", 1000}};
-  EXPECT_THAT(error_of([&] { train_to_the_end(job); }), HasSubstr("least loss scale"));
+  EXPECT_THAT(error_of([&] { train_to_the_end(job); }), HasSubstr("minimum loss scale"));
   const auto lines = metrics_of(directory.path());
   ASSERT_GT(lines.size(), 3U);
   const auto saved = list_checkpoints(directory.path("checkpoints"));
@@ -154,7 +154,7 @@ TEST(Overflow, AtTheLeastScaleBrokenWeightsAreNotSaved) {
   job["optimizer"]["params"]["lr"] = 1e30;  // the first update leaves no finite weight
   job["run"] = {{"directory", directory.path()}, {"steps", 60}, {"progress", "none"}};
   job["checkpoint"] = {{"resume", "never"}, {"interval", 1000}};
-  EXPECT_THAT(error_of([&] { train_to_the_end(job); }), HasSubstr("least loss scale"));
+  EXPECT_THAT(error_of([&] { train_to_the_end(job); }), HasSubstr("minimum loss scale"));
   EXPECT_GE(metrics_of(directory.path()).size(), 1U);
   EXPECT_EQ(list_checkpoints(directory.path("checkpoints")).size(), 0U);
 }

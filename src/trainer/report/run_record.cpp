@@ -24,8 +24,7 @@ RunRecord::RunRecord(const Config& config, std::int64_t first_step)
       progress_(config.run.progress, first_step, config.run.steps, config.steps_per_print) {
   if (metrics_.set_aside() > 0)
     spdlog::warn(
-        "{} lines of metrics.jsonl are of steps from {} on, which this run makes again: set aside, "
-        "in {}",
+        "{} lines of metrics.jsonl are of steps from {} on, which this run repeats: moved to {}",
         metrics_.set_aside(), first_step, superseded_metrics(metrics_path(config)));
 }
 
@@ -63,11 +62,11 @@ void RunRecord::tell_problem() {
   pause();
   if (waiting)
     spdlog::error(
-        "{}: training goes on, lines wait in memory. Free some space, or put back "
-        "what is gone",
+        "{}: training continues and keeps the lines in memory. Free some space, or restore what "
+        "was removed",
         metrics_.problem());
   else
-    spdlog::info("the lines of metrics.jsonl that waited are written");
+    spdlog::info("the lines of metrics.jsonl that were kept in memory are written");
 }
 
 }  // namespace triax

@@ -33,15 +33,16 @@ std::string zero_text(const PlacedConfig& config) {
   const int ranks = shard.size * shard.groups;
   if (shard.zero_stage > 0 && shard.size == 1)
     return fmt::format(
-        "ZeRO stage {}: one data rank has nothing to cut, and gathers parameters from where they "
-        "are offloaded",
+        "ZeRO stage {}: with one data rank nothing is sharded, and offloaded parameters are "
+        "gathered",
         shard.zero_stage);
   if (shard.zero_stage > 0)
-    return fmt::format("ZeRO stage {}: state is cut over {} data rank(s), {} time(s)",
+    return fmt::format("ZeRO stage {}: state is sharded over {} data rank(s), in {} group(s)",
                        shard.zero_stage, shard.size, shard.groups);
   if (config.zero.stage > 0)
-    return fmt::format("ZeRO stage 0, not {}: {} data rank(s) in groups of one have nothing to cut",
-                       config.zero.stage, config.parallel.data);
+    return fmt::format(
+        "ZeRO stage 0, not {}: {} data rank(s) in groups of one have nothing to shard",
+        config.zero.stage, config.parallel.data);
   return fmt::format("ZeRO stage 0: each of {} data rank(s) keeps all state", ranks);
 }
 
@@ -73,48 +74,48 @@ std::vector<std::string> config_warnings(const PlacedConfig& config) {
   std::vector<std::string> lines;
   const int group = shard_size(config);
   if (config.zero.shard_by_hpz && group < config.parallel.data)
-    lines.push_back(fmt::format(
-        "zero_optimization.zero_hpz_partition_size: all that ZeRO stage {} cuts is cut over {} "
-        "data "
-        "ranks and kept {} times, as by mics_shard_size; ZeRO++ would keep the parameters so, and "
-        "cut the rest over all {}",
-        config.zero.stage, group, config.parallel.data / group, config.parallel.data));
+    lines.push_back(
+        fmt::format("zero_optimization.zero_hpz_partition_size: everything that ZeRO stage {} "
+                    "shards is sharded over {} data ranks, in {} copies, as by mics_shard_size; "
+                    "ZeRO++ would do so for the parameters only and shard the rest over all {}",
+                    config.zero.stage, group, config.parallel.data / group, config.parallel.data));
   if (config.checkpoint.async == AsyncWrites::where_it_fits && !takes_copy(config))
     lines.push_back(
-        "checkpoint.async: training waits while checkpoints are written, for a copy of the state "
-        "does not fit into memory");
+        "checkpoint.async: training waits while checkpoints are written, because a copy of the "
+        "state does not fit into memory");
   if (config.batch.accumulation > 1 && config.precision.gradient_type != DType::f32)
-    lines.push_back(fmt::format(
-        "gradients of {} micro-batches are summed in {}, which loses small ones. "
-        "data_types.grad_accum_dtype fp32 sums them in float32, for 2 bytes a parameter more",
-        config.batch.accumulation, key_name_of(config.precision.gradient_type)));
+    lines.push_back(
+        fmt::format("gradients of {} micro-batches are summed in {}, which loses small values. Set "
+                    "data_types.grad_accum_dtype to fp32 to sum them in float32, with 2 more bytes "
+                    "per parameter",
+                    config.batch.accumulation, key_name_of(config.precision.gradient_type)));
   const auto add_without_inputs = [&](bool asked, const char* key, const char* what) {
     if (asked && config.recompute.what != Recompute::layer)
       lines.push_back(fmt::format(
           "activation_checkpointing.{} has nothing to {}: no layer is recomputed from its input. "
-          "activation_checkpointing.number_checkpoints says how many are",
+          "Set activation_checkpointing.number_checkpoints to recompute layers",
           key, what));
   };
   add_without_inputs(config.recompute.partition_inputs, "partition_activations", "cut");
   add_without_inputs(config.recompute.inputs_on_host, "cpu_checkpointing", "move");
   if (config.zero.stage > 0 && group == 1 && config.parallel.data > 1)
     lines.push_back(
-        fmt::format("ZeRO stage {} cuts nothing: groups of one data rank (one on each node, or "
+        fmt::format("ZeRO stage {} shards nothing: the groups have one data rank (one per node, or "
                     "mics_shard_size 1), so each of the {} keeps all state. Place several data "
-                    "ranks on a node, "
-                    "or leave out HYBRID_SHARD or mics_shard_size",
+                    "ranks on a node, or leave out HYBRID_SHARD or mics_shard_size",
                     config.zero.stage, config.parallel.data));
   if (!config.data.valid.empty() && config.run.eval_interval == 0)
     lines.push_back(
-        "data.valid is never read: run.eval_interval is 0. Say each how many steps to validate");
+        "data.valid is never read: run.eval_interval is 0. Set run.eval_interval to the steps from "
+        "one validation to the next");
   if (config.run.time_limit > 0.0 && config.run.stop_before_end == 0.0)
     lines.push_back(
-        "run.time_limit has no effect: run.stop_before_end is 0. Say how long before the limit to "
-        "stop: time for a step and two checkpoints");
+        "run.time_limit has no effect: run.stop_before_end is 0. Set run.stop_before_end to the "
+        "time of one step and two checkpoints");
   if (config.run.loss_spike.action == SpikeAction::stop && config.checkpoint.interval == 0)
     lines.push_back(
-        "run.loss_spike.action \"stop\" ends the run without a checkpoint of it: "
-        "checkpoint.interval is 0. Set it to so many steps as may be lost");
+        "run.loss_spike.action \"stop\" ends the run without a checkpoint: checkpoint.interval is "
+        "0. Set checkpoint.interval to the number of steps that may be lost");
   for (std::string& line : rate_warnings(config)) lines.push_back(std::move(line));
   return lines;
 }
@@ -123,24 +124,23 @@ std::string warning_of_bytes(const Config& config, const TokenReader& data) {
   constexpr int bytes = 256;
   if (config.model.vocabulary <= bytes || !data.has_bytes()) return {};
   return fmt::format(
-      "training data are text, read as bytes, and the model has {} tokens: those from {} on are "
-      "never seen. For bytes model.vocab_size {} is enough; text of another tokenizer comes in "
-      "token files (llm.c, Megatron, HDF5)",
+      "training data are text, read as bytes, but the model has {} tokens: tokens from {} on never "
+      "occur. Set model.vocab_size to {} for bytes, or use token files of another tokenizer "
+      "(llm.c, Megatron, HDF5)",
       config.model.vocabulary, bytes, bytes);
 }
 
 std::string warning_of_cpu(const PlacedConfig& config, bool for_gpus) {
   if (!for_gpus || config.run.space || config.place.space == MemorySpace::device) return {};
-  return "no rank finds a GPU, and this program was built for them: the run is on the CPU. Where "
-         "there are some (nvidia-smi), a batch job asks for them (--gpus-per-node); run.device cpu "
-         "says that it is meant";
+  return "no rank finds a GPU, although this program was built for them: the run is on the CPU. "
+         "Request GPUs from the scheduler (--gpus-per-node), or set run.device to cpu";
 }
 
 void report_nothing_to_do(const Config& config, const RunStart& start, const std::string& resume) {
   for (const std::string& change : start.changes) spdlog::warn("{}", change);
   const bool overruled = config.checkpoint.resume != resume;
   spdlog::info(
-      "nothing to do: {} is after {} steps, run.steps is {}. Another run needs another "
+      "nothing to do: {} has {} steps and run.steps is {}. For another run set another "
       "run.directory{}",
       start.resumed_from, start.step, config.run.steps,
       overruled ? "" : ", or checkpoint.resume never");
@@ -167,7 +167,7 @@ void log_run_summary(const RunFacts& run) {
   spdlog::info("on {}", run.grid.devices());
   for (const std::string& line : run.grid.shared_messages()) spdlog::info("{}", line);
   if (!run.grid.not_shared().empty())
-    spdlog::warn("the ranks of a node cannot share memory ({}): MPI has all messages",
+    spdlog::warn("the ranks of a node cannot share memory ({}): all messages go through MPI",
                  run.grid.not_shared());
   spdlog::info("schedule {}: {} instructions on stage 0, verified", config.parallel.schedule,
                run.plan.steps.training[0].size());

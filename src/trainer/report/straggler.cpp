@@ -35,8 +35,8 @@ std::string straggler_text(ProcessGrid& grid, double seconds) {
                            spent[static_cast<std::size_t>(slowest)], seconds};
   if (!one_is_waited_for(share)) return {};
   return fmt::format(
-      "{} has spent {:.3g} s on messages, where the mean over ranks is {:.3g} s of {:.3g} s: the "
-      "others wait for it. Look whether its node is slower, or its part of the model larger",
+      "{} has spent {:.3g} s on messages; the mean over ranks is {:.3g} s of {:.3g} s: the others "
+      "wait for it. Check whether its node is slower or its share of the model larger",
       place, share.least, share.mean, seconds);
 }
 

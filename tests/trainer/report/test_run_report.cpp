@@ -20,14 +20,14 @@ TEST(ShardingText, SaysTheStageInEffect) {
   EXPECT_EQ(sharding_text(over(4, 0, 0)),
             "ZeRO stage 0: each of 4 data rank(s) keeps all state" + none);
   EXPECT_EQ(sharding_text(over(8, 2, 4)),
-            "ZeRO stage 2: state is cut over 4 data rank(s), 2 time(s)" + none);
+            "ZeRO stage 2: state is sharded over 4 data rank(s), in 2 group(s)" + none);
   EXPECT_EQ(sharding_text(over(8, 3, 0)),
-            "ZeRO stage 3: state is cut over 8 data rank(s), 1 time(s)" + none);
+            "ZeRO stage 3: state is sharded over 8 data rank(s), in 1 group(s)" + none);
   for (const auto& [ranks, size] : {std::pair{1, 0}, std::pair{4, 1}})
     EXPECT_THAT(sharding_text(over(ranks, 2, size)), HasSubstr("ZeRO stage 0, not 2"));
   PlacedConfig alone = over(1, 3, 0);
   alone.zero.offload_param.device = OffloadDevice::nvme;
-  EXPECT_THAT(sharding_text(alone), HasSubstr("gathers parameters from where they are offloaded"));
+  EXPECT_THAT(sharding_text(alone), HasSubstr("offloaded parameters are gathered"));
   PlacedConfig config = over(2, 3, 0);
   config.zero.offload_optimizer.device = OffloadDevice::nvme;
   config.zero.offload_param.device = OffloadDevice::cpu;
@@ -78,7 +78,7 @@ TEST(Surprises, SixteenBitSumsOfManyMicroBatches) {
   config.batch.accumulation = 4;
   EXPECT_THAT(config_warnings(config),
               ElementsAre(AllOf(HasSubstr("gradients of 4 micro-batches are summed in bf16"),
-                                HasSubstr("data_types.grad_accum_dtype fp32"))));
+                                HasSubstr("data_types.grad_accum_dtype to fp32"))));
   config.precision.gradient_type = DType::f32;
   EXPECT_THAT(config_warnings(config), IsEmpty());
 }
@@ -137,8 +137,8 @@ TEST(WarningOfBytes, IsOfTextAndALargerVocabulary) {
   config.model.vocabulary = 50257;
   for (const TokenReader* data : {&text, &lines})
     EXPECT_THAT(warning_of_bytes(config, *data),
-                AllOf(HasSubstr("read as bytes, and the model has 50257 tokens"),
-                      HasSubstr("those from 256 on are never seen")));
+                AllOf(HasSubstr("read as bytes, but the model has 50257 tokens"),
+                      HasSubstr("tokens from 256 on never occur")));
   EXPECT_EQ(warning_of_bytes(config, tokens), "");
   config.model.vocabulary = 256;
   EXPECT_EQ(warning_of_bytes(config, text), "");
@@ -149,15 +149,15 @@ TEST(Surprises, HpzCutsMoreThanInZeroPlusPlus) {
   EXPECT_THAT(config_warnings(config), IsEmpty());
   config.zero.shard_by_hpz = true;
   EXPECT_THAT(config_warnings(config),
-              ElementsAre(AllOf(HasSubstr("cut over 2 data ranks and kept 4 times"),
-                                HasSubstr("ZeRO++ would keep the parameters so"))));
+              ElementsAre(AllOf(HasSubstr("sharded over 2 data ranks, in 4 copies"),
+                                HasSubstr("ZeRO++ would do so for the parameters"))));
   config.zero.shard_size = 8;
   EXPECT_THAT(config_warnings(config), IsEmpty());
 }
 
 TEST(Surprises, GroupsOfOneCutNothing) {
   PlacedConfig config = over(8, 3, 1);
-  EXPECT_THAT(config_warnings(config), ElementsAre(HasSubstr("ZeRO stage 3 cuts nothing")));
+  EXPECT_THAT(config_warnings(config), ElementsAre(HasSubstr("ZeRO stage 3 shards nothing")));
   config.zero.stage = 0;
   EXPECT_THAT(config_warnings(config), IsEmpty());
 }
