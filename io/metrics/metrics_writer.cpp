@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
@@ -48,35 +49,47 @@ Line kind_of(const std::string& line, std::int64_t first_step) {
               "Check free space, quota and permissions of run.directory");
 }
 
-// Copies the lines that stay from `from` to `to` and collects those of repeated steps.
+// Lines of a file for a run that resumes at `first_step`.
 struct Sorted {
   std::ostringstream made_again;
   std::int64_t count = 0;   // lines made again
   bool torn = false;        // a line was torn
   bool validation = false;  // step first_step - 1 has one
 };
-Sorted sort_lines(const std::string& from, std::int64_t first_step, const std::string& to) {
+
+// Collects the lines of repeated steps; calls `keep` for each line that stays, in order.
+Sorted sort_lines(const std::string& path, std::int64_t first_step,
+                  const std::function<void(const std::string&)>& keep) {
   errno = 0;
-  std::ofstream stays(to, std::ios::trunc);
-  if (!stays) fail(to);
-  std::ifstream in(from);
-  if (!in) fail(from, "read");
+  std::ifstream in(path);
+  if (!in) fail(path, "read");
   Sorted sorted;
   for (std::string line; std::getline(in, line);) {
     // A last line without a newline is torn: the newline is written last.
     const Line kind = in.eof() ? Line::torn : kind_of(line, first_step);
-    if (kind == Line::stays || kind == Line::validation) stays << line << '\n';
-    if (!stays) fail(to);  // at once, before errno changes
+    if (kind == Line::stays || kind == Line::validation) keep(line);
     if (kind == Line::made_again) sorted.made_again << line << '\n';
     sorted.count += kind == Line::made_again ? 1 : 0;
     sorted.torn |= kind == Line::torn;
     sorted.validation |= kind == Line::validation;
   }
-  if (in.bad()) fail(from, "read");  // a read error, not the end: the rest must not be lost
+  if (in.bad()) fail(path, "read");  // a read error, not the end: the rest must not be lost
+  return sorted;
+}
+
+// Writes the lines of `from` that stay to `to`.
+void copy_lines_that_stay(const std::string& from, std::int64_t first_step, const std::string& to) {
+  errno = 0;
+  std::ofstream stays(to, std::ios::trunc);
+  if (!stays) fail(to);
+  sort_lines(from, first_step, [&](const std::string& line) {
+    stays << line << '\n';
+    if (!stays) fail(to);  // at once, before errno changes
+  });
   errno = 0;
   stays.close();
   if (!stays) fail(to);
-  return sorted;
+  sync_path(to);
 }
 
 // Appends all of `text` and syncs, or restores the file's length.
@@ -102,16 +115,27 @@ void append_durably(const std::string& path, const std::string& text) {
 Sorted set_lines_aside(const std::string& path, std::int64_t first_step) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) return {};  // absent, a pipe or a device
+  // The file is read once more if it must change: one that need not change needs no room for a
+  // copy.
+  Sorted sorted = sort_lines(path, first_step, [](const std::string&) {});
+  if (sorted.count == 0 && !sorted.torn) return sorted;
   const std::string temporary = path + ".tmp";
-  Sorted sorted = sort_lines(path, first_step, temporary);
-  if (sorted.count == 0 && !sorted.torn) {
-    std::filesystem::remove(temporary, ignored);
-    return sorted;
-  }
-  sync_path(temporary);
+  copy_lines_that_stay(path, first_step, temporary);
   if (sorted.count > 0) append_durably(superseded_metrics(path), sorted.made_again.str());
   rename_durably(temporary, path);
   return sorted;
+}
+
+// Opens `path` for appending. A named pipe must have a reader: opening it would wait for one.
+int open_for_lines(const std::string& path) {
+  const int file =
+      ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+  if (file < 0 && errno == ENXIO)
+    throw Error("cannot write " + path, "it is a pipe that no process reads",
+                "Start the reader first, or remove the pipe");
+  if (file < 0) fail(path);
+  ::fcntl(file, F_SETFL, O_APPEND);  // from now on, writes wait
+  return file;
 }
 
 // Whether the path no longer names the open file: lines would be written where nobody finds them.
@@ -146,8 +170,7 @@ MetricsWriter::MetricsWriter(const std::string& path, std::int64_t first_step) :
   const Sorted sorted = set_lines_aside(path, first_step);
   set_aside_ = sorted.count;
   has_validation_ = sorted.validation;
-  file_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-  if (file_ < 0) fail(path);
+  file_ = open_for_lines(path);
 }
 
 MetricsWriter::~MetricsWriter() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The two implementations that kernels/matmul/matmul.cpp chooses from: oneDNN's product of the
-// type, and products of 16-bit types widened to float32. No matrix here is empty; shapes, types and
-// strides have been checked.
+// The implementations that kernels/matmul/matmul.cpp chooses from: oneDNN's product of the type,
+// block by block, and products of 16-bit types widened to float32. No matrix here is empty; shapes,
+// types and strides have been checked.
 #include "kernels/matmul/matmul.hpp"
 
 namespace triax::gemm {

@@ -14,7 +14,7 @@ namespace triax {
 
 struct Dropout {
   float probability = 0.0F;  // probability that an element becomes zero; 0: the identity
-  std::uint64_t key = 0;     // of the generator: seed, step, micro-batch and position mixed
+  std::uint64_t key = 0;     // of the generator: seed, step, layer and place mixed
 };
 
 /// y = x / (1 - p) where the mask keeps an element, else 0 whatever x is. Element i has the global

@@ -113,7 +113,7 @@ Launch launch_of(int argc, char** argv) {
 }
 
 int run_command_line(int argc, char** argv, CommandContext& context) {
-  CLI::App app{"triax trains large language models on supercomputers: one binary, no Python.",
+  CLI::App app{"triax trains large language models on MPI clusters: one program, no Python.",
                "triax"};
   app.set_version_flag(
       "--version", fmt::format("triax {}, {}\n{}", version, text_of(isa_in_use()), build_facts()));

@@ -28,7 +28,7 @@ Executor::Executor(const Stream& stream, const Plan& plan, const Stage& stage,
       grid_(grid),
       loss_sum_(store.memory(), "numbers"),
       ahead_(store.wait()) {
-  check(stage.use() == StageUse::run, "a stage that was made for a plan is to run");
+  check(stage.use() == StageUse::run, "a stage built for planning (StageUse::plan) cannot run");
 }
 
 StepOutput Executor::run(const StepInput& input) {
@@ -51,7 +51,8 @@ StepOutput Executor::run(const StepInput& input) {
       throw Error(at_position(at, error));
     }
   }
-  // A training step has its loss since the norm, or late. Work after the norm may still be running.
+  // A training step reads its loss in gradient_norm(), or later on a device. Work after the norm
+  // may still be running.
   if (optimizer_ == nullptr) {
     grid_.drain(stream_);
     output_.loss_sum = loss_sum_.read(stream_);
@@ -217,7 +218,7 @@ Context Executor::context(const Op& op) {
           .first_sample = input_->batch->first_sample(op.microbatch)};
 }
 
-// A search follows a step that was not used: nothing changes on a device before go_on().
+// A NonFiniteSearch runs a skipped step again: the device changes nothing before go_on().
 void Executor::gradient_norm() {
   if (optimizer_->decides_on_device()) {
     const bool counts = stage_.has_head() && grid_.tensor_rank() == 0;

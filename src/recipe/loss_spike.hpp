@@ -21,10 +21,11 @@ inline bool is_spike(LossVerdict verdict) {
 }
 
 /// A loss is within reason if it is finite and at most `factor` times the median of the last
-/// `window` losses within reason, or at most half a nat above it. Any other loss is a spike, once
-/// `window` finite losses have been counted. Losses beyond reason never enter the median: a run
-/// that has diverged stays beyond reason until it comes back. Steps that changed no weight are
-/// judged, but not counted. All ranks count the same losses and get the same verdicts.
+/// `window` losses within reason, or at most half a nat above it. Any other finite loss is a spike,
+/// once `window` finite losses have been counted; a loss that is not finite is left to BadSteps.
+/// Losses beyond reason never enter the median: a run that has diverged stays beyond reason until
+/// it comes back. Steps that changed no weight are judged, but not counted. All ranks count the
+/// same losses and get the same verdicts.
 class LossSpikes {
  public:
   explicit LossSpikes(const LossSpikeConfig& config);

@@ -38,7 +38,7 @@ struct RankState {
   Stage stage;
   BatchShape shape;
   StageLayout layout;
-  TokenReader train_reader;  // before the memory: a missing file is found early
+  TokenReader train_reader;  // before the tensors: a missing file is found early
   ParameterStore store;
   Optimizer optimizer;
   BufferPlan buffer_plan;

@@ -110,8 +110,8 @@ std::span<const StartStep> start_steps() {
   return steps;
 }
 
-StartUp::StartUp(const LoadedJob& job, ProcessGrid& ranks, const std::string& threads)
-    : grid(ranks), cores(threads), config(on_grid(job.config, ranks)) {
+StartUp::StartUp(const LoadedJob& job, ProcessGrid& ranks, const std::string& used_cores)
+    : grid(ranks), cores(used_cores), config(on_grid(job.config, ranks)) {
   for (const StartStep& step : start_steps()) step.run(*this);
 }
 

@@ -13,8 +13,8 @@
 
 namespace triax {
 
-/// Parts of a run that exist before its Trainer, made by the steps of start_steps(). Members go in
-/// the reverse order: the plan first, the lock before the threads.
+/// Parts of a run that exist before its Trainer, made by the steps of start_steps(). Members are
+/// destroyed in reverse order: the plan first, the lock before the threads.
 struct StartUp {
   /// Collective. Runs all steps; `job` and `grid` outlive it. `cores`: where this rank's threads
   /// run, for the first line of the log.

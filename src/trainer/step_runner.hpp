@@ -3,9 +3,9 @@
 // One training step of a rank: batch, plan, numbers.
 //
 // Where the device decides whether a step is used (Optimizer::decides_on_device), its numbers come
-// late: a run finishes the step while the next one runs, and takes it for used until then. Where
-// it was not used, the device keeps the next step from changing anything, and that step is made
-// again.
+// late: a run finishes the step while the next one runs, and assumes until then that it was
+// applied. If it was skipped, the device keeps the next step from changing anything, and that step
+// is repeated.
 #include <chrono>
 #include <cstdint>
 
@@ -38,7 +38,7 @@ class StepRunner {
 
   /// Reads the batch that begins with sample `sample` and runs the plan. `step` counts from 0;
   /// `tokens`: trained on after it. `behind_pending`: the numbers of the step before are not known,
-  /// and it is taken for used.
+  /// and it is assumed to be applied.
   RunningStep start(std::int64_t step, std::int64_t sample, std::int64_t tokens,
                     bool behind_pending);
   /// Collective. Exchanges the step summary: `own` without its loss sum in, that of all ranks out.
@@ -46,7 +46,7 @@ class StepRunner {
   StepSummary exchange(RunningStep& running, StepSummary own);
   /// Waits for loss and gradient norm, where they are pending. Returns the metrics of the step.
   StepMetrics numbers(const RunningStep& running);
-  /// Runs a step that was not used once more, which changes nothing, and returns the name of the
+  /// Runs a skipped step once more, which changes nothing, and returns the name of the
   /// first layer whose output or gradient was not finite. Collective. `reload`: another batch has
   /// been loaded since.
   std::string first_non_finite(const RunningStep& running, bool reload);

@@ -14,8 +14,8 @@ namespace triax {
 std::string Trainer::spike_text(const StepMetrics& metrics) const {
   const LossSpikeConfig& config = losses_.config();
   return fmt::format(
-      "the loss of step {}, {:.4f}, is more than {:g} x {:.4f}, the median of the {} "
-      "before it",
+      "the loss of step {}, {:.4f}, is more than {:g} x {:.4f}, the median of the last "
+      "{} losses that were no spikes",
       metrics.step, metrics.loss, config.factor, losses_.median(), config.window);
 }
 

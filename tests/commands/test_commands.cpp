@@ -189,7 +189,7 @@ TEST_F(Commands, ImpossibleSizesAreTheUsersErrorBeforeAnythingIsMade) {
 TEST_F(Commands, ARunReportsWhatItUsedBesideWhatWasPlanned) {
   const Outcome run = on_job("train");
   ASSERT_EQ(run.status, 0) << run.text;
-  EXPECT_THAT(run.text, AllOf(HasSubstr("ZeRO stage 0"), HasSubstr("rank 0 was to hold"),
+  EXPECT_THAT(run.text, AllOf(HasSubstr("ZeRO-0: "), HasSubstr("rank 0 was planned to hold"),
                               HasSubstr("rank 0 has used"), HasSubstr("buffers")));
 }
 

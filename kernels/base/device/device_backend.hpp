@@ -39,7 +39,7 @@ void release(void* memory) noexcept;
 void pin(void* memory, std::size_t bytes);
 /// Unlocks host memory after the device has finished its pending work, which may still use it.
 /// Memory in use by a message that other ranks never join must stay locked (fail_run in
-/// src/commands/commands.cpp).
+/// src/commands/failure.cpp).
 void unpin(void* memory) noexcept;
 
 void copy(void* stream, void* to, const void* from, std::size_t bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The 3D grid of ranks (tensor x pipeline x data) as an MPI Cartesian topology.
+// The 3D grid of ranks (data x pipeline x tensor) as an MPI Cartesian topology.
 #include <mpi.h>
 
 #include <functional>

@@ -55,7 +55,8 @@ void add_loss_spike(Keys& k) {
   const std::string p = "run.loss_spike.";
   k.push_back(obeyed(
       p + "factor", number, 3.0, above(1),
-      "a loss is a spike if it is above this many times the median of the losses before it"));
+      "a loss is a spike if it is above this many times the median of the losses before it, and "
+      "more than 0.5 above it"));
   k.push_back(obeyed(p + "window", integer, 50, from_to(1, 1000),
                      "number of losses in the median: the last ones that were not spikes; until "
                      "the window is full no loss is a spike")

@@ -239,6 +239,9 @@ bool add_named(std::vector<ModelSource>& sources, const std::string& from,
   };
   if (const FileLook look = look_at(file); !look.there)
     return fail(look.problem.empty() ? "no config.json in " + from : look.problem);
+  else if (!look.special.empty())
+    return fail(file + " is " + look.special +
+                ", which only one process could read. Name a regular file");
   if (const auto problem = from.empty() ? "" : problem_with_weights(from); !problem.empty())
     fail(problem);
   std::string text;

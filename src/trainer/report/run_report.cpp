@@ -23,7 +23,7 @@ const char* name_of(OffloadDevice device) {
   return device == OffloadDevice::cpu ? "cpu" : "nvme";
 }
 
-// Name of the device in the keys of a job.
+// Name of the type in the keys of a job.
 const char* key_name_of(DType type) {
   return type == DType::f32 ? "fp32" : type == DType::f16 ? "fp16" : "bf16";
 }
@@ -33,17 +33,17 @@ std::string zero_text(const PlacedConfig& config) {
   const int ranks = shard.size * shard.groups;
   if (shard.zero_stage > 0 && shard.size == 1)
     return fmt::format(
-        "ZeRO stage {}: with one data rank nothing is sharded, and offloaded parameters are "
+        "ZeRO-{}: with one data rank nothing is sharded, and offloaded parameters are "
         "gathered",
         shard.zero_stage);
   if (shard.zero_stage > 0)
-    return fmt::format("ZeRO stage {}: state is sharded over {} data rank(s), in {} group(s)",
+    return fmt::format("ZeRO-{}: state is sharded over {} data rank(s), in {} group(s)",
                        shard.zero_stage, shard.size, shard.groups);
   if (config.zero.stage > 0)
     return fmt::format(
-        "ZeRO stage 0, not {}: {} data rank(s) in groups of one have nothing to shard",
+        "ZeRO-0, not ZeRO-{}: {} data rank(s) in groups of one have nothing to shard",
         config.zero.stage, config.parallel.data);
-  return fmt::format("ZeRO stage 0: each of {} data rank(s) keeps all state", ranks);
+  return fmt::format("ZeRO-0: each of {} data rank(s) keeps all state", ranks);
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ std::vector<std::string> config_warnings(const PlacedConfig& config) {
   const int group = shard_size(config);
   if (config.zero.shard_by_hpz && group < config.parallel.data)
     lines.push_back(
-        fmt::format("zero_optimization.zero_hpz_partition_size: everything that ZeRO stage {} "
+        fmt::format("zero_optimization.zero_hpz_partition_size: everything that ZeRO-{} "
                     "shards is sharded over {} data ranks, in {} copies, as by mics_shard_size; "
                     "ZeRO++ would do so for the parameters only and shard the rest over all {}",
                     config.zero.stage, group, config.parallel.data / group, config.parallel.data));
@@ -100,7 +100,7 @@ std::vector<std::string> config_warnings(const PlacedConfig& config) {
   add_without_inputs(config.recompute.inputs_on_host, "cpu_checkpointing", "move");
   if (config.zero.stage > 0 && group == 1 && config.parallel.data > 1)
     lines.push_back(
-        fmt::format("ZeRO stage {} shards nothing: the groups have one data rank (one per node, or "
+        fmt::format("ZeRO-{} shards nothing: the groups have one data rank (one per node, or "
                     "mics_shard_size 1), so each of the {} keeps all state. Place several data "
                     "ranks on a node, or leave out HYBRID_SHARD or mics_shard_size",
                     config.zero.stage, config.parallel.data));
@@ -217,7 +217,7 @@ std::string used_text(const KindBytes& used, std::int64_t peak) {
   const std::int64_t untouched = used.total() - peak;
   if (untouched <= 0) return memory_text(used);
   constexpr double mib = 1 << 20;
-  return fmt::format("{}; {:.1f} MiB of it never were in memory", memory_text(used),
+  return fmt::format("{}; {:.1f} MiB of it never were resident", memory_text(used),
                      static_cast<double>(untouched) / mib);
 }
 
@@ -280,8 +280,9 @@ void report_memory(ProcessGrid& grid, const JobPlan& plan, const Allocations& al
   KindBytes most;
   for (std::size_t k = 0; k + 1 < count; ++k)
     most.*memory_kinds[k].bytes = all[static_cast<std::size_t>(fullest) * count + k];
-  spdlog::info("rank {} was to hold {}", fullest, memory_text(plan.memory.of(fullest).in_memory()));
-  spdlog::info("rank {} has used    {}", fullest, used_text(most, peak_of(fullest)));
+  spdlog::info("rank {} was planned to hold {}", fullest,
+               memory_text(plan.memory.of(fullest).in_memory()));
+  spdlog::info("rank {} has used            {}", fullest, used_text(most, peak_of(fullest)));
 }
 
 }  // namespace triax

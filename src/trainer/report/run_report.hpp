@@ -34,7 +34,7 @@ struct RunFacts {
   const ParameterStore& store;
 };
 
-/// "ZeRO stage 2: state is cut over 4 data rank(s), 2 time(s); offload_optimizer nvme,
+/// "ZeRO-2: state is sharded over 4 data rank(s), in 2 group(s); offload_optimizer nvme,
 /// offload_param none": the stage in effect, the data ranks of a shard group and the groups.
 std::string sharding_text(const PlacedConfig& config);
 

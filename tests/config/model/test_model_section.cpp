@@ -2,6 +2,7 @@
 #include "src/config/model/model_section.hpp"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 
@@ -174,6 +175,9 @@ TEST_F(ModelSection, FilesThatCannotBeReadHaveTheJobsLine) {
   std::filesystem::create_symlink("model.safetensors", path("hf/model.safetensors"));
   EXPECT_THAT(error_of(with_model("{\n\"from\": \"hf\"}")),
               HasSubstr("job.json:2: model.from: hf/model.safetensors: cannot read (Too many"));
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  EXPECT_THAT(error_of(with_model("{\n\"config\": \"pipe\"}")),
+              HasSubstr("job.json:2: model.config: pipe is a pipe, which only one process"));
 }
 
 TEST_F(ModelSection, WrongSizesAreNotCompared) {

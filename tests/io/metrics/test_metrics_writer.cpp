@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/metrics/metrics_writer.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -182,6 +186,34 @@ TEST(MetricsWriter, NothingIsLostWhereThereIsNoRoomToSetItAside) {
   std::filesystem::create_directory(aside);
   EXPECT_THAT(error_of([&] { MetricsWriter(path, 3); }), HasSubstr(aside));
   EXPECT_EQ(contents(path), before);
+}
+
+// A full disk takes no second copy of a file that need not change.
+TEST(MetricsWriter, AFileThatNeedNotChangeIsNotCopied) {
+  const TempDirectory dir;
+  const std::string path = dir.path("m");
+  write_steps(path, 0, 3);
+  std::filesystem::create_directory(path + ".tmp");  // a copy would fail
+  EXPECT_EQ(error_of([&] { MetricsWriter(path, 3); }), "");
+  EXPECT_THAT(steps(path), ElementsAre(0, 1, 2));
+  EXPECT_THAT(error_of([&] { MetricsWriter(path, 2); }), HasSubstr(path + ".tmp"));
+}
+
+TEST(MetricsWriter, APipeNeedsAReader) {
+  const TempDirectory dir;
+  const std::string path = dir.path("m");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_THAT(error_of([&] { MetricsWriter(path, 0); }),
+              HasSubstr("it is a pipe that no process reads"));
+  const int reader = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  MetricsWriter writer(path, 0);
+  writer.write_valid(0, 1, 1);
+  EXPECT_EQ(writer.problem(), "");
+  char line[256] = {};
+  EXPECT_GT(::read(reader, line, sizeof line), 0);
+  EXPECT_TRUE(std::string(line).starts_with("{\"step\":0")) << line;
+  ::close(reader);
 }
 
 TEST(MetricsWriter, KeepsEarlierValidLines) {

@@ -18,13 +18,13 @@ PlacedConfig over(int data_ranks, int stage, int shard_size) {
 TEST(ShardingText, SaysTheStageInEffect) {
   const std::string none = "; offload_optimizer none, offload_param none";
   EXPECT_EQ(sharding_text(over(4, 0, 0)),
-            "ZeRO stage 0: each of 4 data rank(s) keeps all state" + none);
+            "ZeRO-0: each of 4 data rank(s) keeps all state" + none);
   EXPECT_EQ(sharding_text(over(8, 2, 4)),
-            "ZeRO stage 2: state is sharded over 4 data rank(s), in 2 group(s)" + none);
+            "ZeRO-2: state is sharded over 4 data rank(s), in 2 group(s)" + none);
   EXPECT_EQ(sharding_text(over(8, 3, 0)),
-            "ZeRO stage 3: state is sharded over 8 data rank(s), in 1 group(s)" + none);
+            "ZeRO-3: state is sharded over 8 data rank(s), in 1 group(s)" + none);
   for (const auto& [ranks, size] : {std::pair{1, 0}, std::pair{4, 1}})
-    EXPECT_THAT(sharding_text(over(ranks, 2, size)), HasSubstr("ZeRO stage 0, not 2"));
+    EXPECT_THAT(sharding_text(over(ranks, 2, size)), HasSubstr("ZeRO-0, not ZeRO-2"));
   PlacedConfig alone = over(1, 3, 0);
   alone.zero.offload_param.device = OffloadDevice::nvme;
   EXPECT_THAT(sharding_text(alone), HasSubstr("offloaded parameters are gathered"));
@@ -68,7 +68,7 @@ TEST(UsedByKind, WhatIsLeftOfThePeakIsMpis) {
   const KindBytes less = used_by_kind(allocated, 45 << 20);
   EXPECT_EQ(less.communication, 0);
   EXPECT_EQ(used_text(less, 45 << 20),
-            "50.0 MiB: parameters 30.0, buffers 20.0; 5.0 MiB of it never were in memory");
+            "50.0 MiB: parameters 30.0, buffers 20.0; 5.0 MiB of it never were resident");
 }
 
 TEST(Surprises, SixteenBitSumsOfManyMicroBatches) {
@@ -157,7 +157,7 @@ TEST(Surprises, HpzCutsMoreThanInZeroPlusPlus) {
 
 TEST(Surprises, GroupsOfOneCutNothing) {
   PlacedConfig config = over(8, 3, 1);
-  EXPECT_THAT(config_warnings(config), ElementsAre(HasSubstr("ZeRO stage 3 shards nothing")));
+  EXPECT_THAT(config_warnings(config), ElementsAre(HasSubstr("ZeRO-3 shards nothing")));
   config.zero.stage = 0;
   EXPECT_THAT(config_warnings(config), IsEmpty());
 }
