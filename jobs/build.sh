@@ -1,12 +1,9 @@
 # shellcheck shell=bash
-# Sourced by test.sh and quickstart.sh, in the checkout's root.
+# Sourced by test.sh, quickstart.sh and gates.sh, in the checkout's root.
 
-# build_preset PRESET TARGET...: configures a preset of CMakePresets.json and builds targets of it on all cores, or on
-# CMAKE_BUILD_PARALLEL_LEVEL of them.
-# Leaves the preset's build folder in $build_folder.
-build_preset() {
+# configure_preset PRESET: configures a preset of CMakePresets.json. Leaves its build folder in $build_folder.
+configure_preset() {
   local preset=$1
-  shift
   build_folder=build
   if [[ $preset != release ]]; then build_folder=build-$preset; fi
 
@@ -33,5 +30,13 @@ build_preset() {
   fi
 
   cmake --preset "$preset" ${settings[@]+"${settings[@]}"}
+}
+
+# build_preset PRESET TARGET...: configures a preset and builds targets of it on all cores, or on
+# CMAKE_BUILD_PARALLEL_LEVEL of them.
+build_preset() {
+  local preset=$1
+  shift
+  configure_preset "$preset"
   cmake --build --preset "$preset" --parallel "${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}" --target "$@"
 }

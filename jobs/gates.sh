@@ -7,13 +7,12 @@ cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 usage() {
   cat <<'END_OF_USAGE'
 Usage: jobs/gates.sh [tidy | sanitize | clang]...
-Runs the gates named, or all. Exits non-zero where one fails; .ci/run runs them behind jobs/test.sh.
-  tidy       clang-tidy on the C++ files that changed since BASE (default: 24 hours before the newest commit), at most
-             MAX_FILES of them (default 24): the newest changes first. Needs the preset release, as jobs/test.sh leaves it.
+Installs what is missing (jobs/setup.sh --gates) and runs the gates named, or all. Exits non-zero if one fails.
+  tidy       clang-tidy on the C++ sources that changed since commit BASE (default: the last commit that is a day older
+             than the newest), at most MAX_FILES of them (default 12), the newest changes first
   sanitize   the tests of job files, plans, files and memory under AddressSanitizer and UndefinedBehaviorSanitizer
              (all tests: jobs/test.sh --sanitize)
   clang      triax built by Clang 15 or newer with warnings as errors, for this machine's processor, and a training run
-A gate whose compiler is missing is named and fails.
 END_OF_USAGE
 }
 
@@ -22,32 +21,37 @@ fail() {
   return 1
 }
 
-# The newest of the commands clang++-15, clang++-16, ... that is installed, or clang++ if that is new enough.
-clang_of() {
-  local version command
-  for version in 22 21 20 19 18 17 16 15; do
-    command=$1-$version
-    if command -v "$command"; then return; fi
+# Path of the newest clang++-N from 15 on, or of clang++ if that is new enough.
+clang_compiler() {
+  local version
+  for version in {25..15}; do
+    if command -v "clang++-$version"; then return; fi
   done
-  command=$(command -v "$1") && [[ $("$command" -dumpversion 2>/dev/null | cut -d. -f1) -ge 15 ]] && echo "$command"
+  version=$(clang++ -dumpversion 2>/dev/null | cut -d. -f1) || version=
+  if [[ ${version:-0} -ge 15 ]]; then command -v clang++; fi
 }
 
+# Sources that changed since BASE, the newest changes first.
 changed_sources() {
-  local base=${BASE:-$(git rev-list -1 --before="$(git log -1 --format=%ct) - 86400" HEAD 2>/dev/null)}
+  local newest base=${BASE:-}
+  newest=$(git log -1 --format=%ct)
+  if [[ -z $base ]]; then base=$(git rev-list -1 --before="$((newest - 86400))" HEAD); fi
   git log --format= --name-only --diff-filter=AMR "${base:+$base..}HEAD" -- '*.cpp' | awk '!seen[$0]++' |
-    while read -r file; do if [[ -e $file ]]; then echo "$file"; fi; done
+    grep -E '^(io|kernels|src)/' | while read -r file; do if [[ -e $file ]]; then echo "$file"; fi; done
 }
 
 tidy() {
   local tool
   tool=$(command -v clang-tidy) || { fail "tidy: there is no clang-tidy. Install it (apt-get install clang-tidy)"; return; }
-  [[ -e build/compile_commands.json ]] || { fail "tidy: there is no build/compile_commands.json. Run jobs/test.sh first"; return; }
   local -a files=()
-  mapfile -t files < <(changed_sources | grep -E '^(io|kernels|src)/' | head -n "${MAX_FILES:-24}")
-  echo "gates: clang-tidy on ${#files[@]} files"
+  mapfile -t files < <(changed_sources)
+  echo "gates: ${#files[@]} sources have changed; clang-tidy on the newest ${MAX_FILES:-12}"
   [[ ${#files[@]} -gt 0 ]] || return 0
-  printf '%s\n' "${files[@]}" |
-    xargs -d '\n' -P "$(nproc)" -n 1 "$tool" --quiet -p build --warnings-as-errors='*' --extra-arg=-Wno-unknown-warning-option
+  # The compile commands of a preset without precompiled headers, which clang-tidy cannot read.
+  configure_preset asan-ubsan
+  printf '%s\n' "${files[@]:0:${MAX_FILES:-12}}" |
+    xargs -d '\n' -P "$(nproc)" -n 1 "$tool" --quiet -p "$build_folder" --warnings-as-errors='*' \
+      --extra-arg=-Wno-unknown-warning-option
 }
 
 sanitize() {
@@ -58,10 +62,13 @@ sanitize() {
 }
 
 clang() {
-  local compiler work
-  compiler=$(clang_of clang++) || { fail "clang: there is no Clang 15 or newer. Install it (apt-get install clang-15)"; return; }
+  local compiler mpiexec
+  compiler=$(clang_compiler)
+  [[ -n $compiler ]] || fail "clang: there is no Clang 15 or newer. Install it (apt-get install clang-15)" || return
   CC=${compiler/clang++/clang} CXX=$compiler TRIAX_WERROR=ON build_preset clang triax
+  mpiexec=$(sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' "$build_folder/CMakeCache.txt")
   work=$(mktemp -d)
+  trap 'rm -rf "$work"' EXIT
   for _ in {1..200}; do echo "A line of text to train on."; done >"$work/text.txt"
   cat >"$work/job.json" <<END_OF_JOB
 {"model": {"architecture": "llama", "num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 32,
@@ -69,8 +76,8 @@ clang() {
  "data": {"train": "$work/text.txt"}, "parallel": {"pipeline": 2}, "train_batch_size": 8, "gradient_accumulation_steps": 4,
  "run": {"steps": 20, "directory": "$work/run"}}
 END_OF_JOB
-  mpiexec -n 2 "$build_folder/src/triax" train "$work/job.json" && "$build_folder/src/triax" checkpoint verify "$work"/run/checkpoints/*.h5
-  rm -r "$work"
+  "$mpiexec" -n 2 "$build_folder/src/triax" train "$work/job.json"
+  "$build_folder/src/triax" checkpoint verify "$work"/run/checkpoints/*.h5
 }
 
 main() {
@@ -87,6 +94,7 @@ main() {
       *) fail "there is no gate $gate (see --help)" || return 2 ;;
     esac
   done
+  jobs/setup.sh --gates
   for gate in "${gates[@]}"; do
     begin=$SECONDS
     if jobs/gates.sh --only "$gate"; then

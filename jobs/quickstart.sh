@@ -52,7 +52,6 @@ split_text() {
 }
 
 train() {
-  local mpiexec
   mpiexec=$(sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' "$build_folder/CMakeCache.txt")
   rm -rf "$metrics" "$run/checkpoints"
   local begin=$SECONDS
@@ -100,6 +99,8 @@ main() {
   split_text "$text"
   train
 
+  # The plain name where that is the same command.
+  if [[ $(readlink -f "$(command -v mpiexec)") == "$(readlink -f "$mpiexec")" ]]; then mpiexec=mpiexec; fi
   local -a checkpoints=("$run"/checkpoints/step-*.h5)
   local checkpoint=${checkpoints[-1]} steps
   steps=$(sed -n 's/.*"steps": \([0-9]*\).*/\1/p' jobs/examples/quickstart.json)
@@ -119,7 +120,7 @@ checkpoint: $checkpoint
 To try next:
   triax generate $checkpoint --prompt "#include <" --temperature 0.8
   triax train jobs/examples/quickstart.json --set data.train=$run/train.txt --set data.valid=$run/valid.txt --dry-run
-  mpiexec -n 2 triax train jobs/examples/quickstart.json --set data.train=$run/train.txt --set data.valid=$run/valid.txt \\
+  $mpiexec -n 2 triax train jobs/examples/quickstart.json --set data.train=$run/train.txt --set data.valid=$run/valid.txt \\
     --set parallel.pipeline=1 --set run.steps=$((steps + 100))     # the same run goes on, on another grid
 END
 }

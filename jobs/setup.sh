@@ -14,7 +14,15 @@ packages=(
 )
 # tests/slurm starts a cluster of its own; test.sh compiles most files for two configurations, and the cache only once.
 readonly test_packages=(slurm-wlm munge ccache)
-readonly gate_packages=(clang-tidy clang-15 libomp-15-dev)
+# jobs/gates.sh compiles with Clang 15 or newer: the newest that this system's packages have.
+gate_packages=(clang-tidy)
+for version in {25..15}; do
+  if apt-cache show "clang-$version" "libomp-$version-dev" >/dev/null 2>&1; then
+    gate_packages+=("clang-$version" "libomp-$version-dev")
+    break
+  fi
+done
+readonly gate_packages
 
 usage() {
   cat <<END
@@ -70,6 +78,11 @@ main() {
   case ${1:-} in
     --tests) packages+=("${test_packages[@]}") ;;
     --gates) packages+=("${test_packages[@]}" "${gate_packages[@]}") ;;
+    "") ;;
+    *)
+      echo "setup: there is no option $1 (see --help)" >&2
+      return 2
+      ;;
   esac
   if [[ -n ${TRIAX_NO_INSTALL:-} ]]; then
     return

@@ -103,7 +103,6 @@ set_end_time() {
 find_programs() {
   local prefix=$jobs/../../.. own=$jobs/../build/src/triax
   benchmarks=${BENCHMARKS:-$jobs/../build/benchmarks}
-  if [[ ! -x $own && -x $jobs/../build-quickstart/src/triax ]]; then own=$jobs/../build-quickstart/src/triax; fi
   if [[ ! -x $own && $jobs == */share/triax/jobs ]]; then  # not a checkout in a folder of that name
     own=$prefix/bin/triax benchmarks=${BENCHMARKS:-$prefix/libexec/triax}
   fi

@@ -11,6 +11,7 @@
 #include "src/comm/launch/launcher.hpp"
 #include "src/commands/process/standard_output.hpp"
 #include "src/doctor/diagnosis.hpp"
+#include "src/doctor/report.hpp"
 #include "src/launch/job_end.hpp"
 
 namespace triax {

@@ -5,42 +5,15 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
-#include <nlohmann/json.hpp>
-#include <set>
 
 #include "kernels/base/process/process_limits.hpp"
+#include "src/doctor/rank_groups.hpp"
 
 namespace triax::doctor {
 namespace {
 
 constexpr double mebibyte = 1024.0 * 1024.0;
 constexpr double gibibyte = 1024.0 * mebibyte;
-
-// Text of ascending rank numbers: "ranks 0-3, 8".
-std::string ranks_text(const std::vector<int>& ranks) {
-  std::vector<std::string> ranges;
-  for (std::size_t i = 0; i < ranks.size();) {
-    std::size_t end = i + 1;
-    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
-    ranges.push_back(end - i == 1 ? std::to_string(ranks[i])
-                                  : fmt::format("{}-{}", ranks[i], ranks[end - 1]));
-    i = end;
-  }
-  return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranges, ", "));
-}
-
-using Value = std::function<std::string(const RankFacts&)>;
-
-// Ranks grouped by `value`, the largest group first.
-std::vector<std::pair<std::string, std::vector<int>>> by_value(const std::vector<RankFacts>& ranks,
-                                                               const Value& value) {
-  std::map<std::string, std::vector<int>> sorted;
-  for (const RankFacts& rank : ranks) sorted[value(rank)].push_back(rank.rank);
-  std::vector<std::pair<std::string, std::vector<int>>> all(sorted.begin(), sorted.end());
-  std::ranges::stable_sort(all, std::greater(), [](const auto& one) { return one.second.size(); });
-  return all;
-}
 
 std::string differing(const std::vector<RankFacts>& ranks, const Value& value) {
   std::vector<std::string> parts;
@@ -51,12 +24,6 @@ std::string differing(const std::vector<RankFacts>& ranks, const Value& value) {
 
 bool differs(const std::vector<RankFacts>& ranks, const Value& value) {
   return by_value(ranks, value).size() > 1;
-}
-
-int node_count(const std::vector<RankFacts>& ranks) {
-  std::set<std::string> hosts;
-  for (const RankFacts& rank : ranks) hosts.insert(rank.host);
-  return static_cast<int>(hosts.size());
 }
 
 // Ranks for which `holds`, ascending.
@@ -177,6 +144,29 @@ void check_gpus(Ranks ranks, Findings& found) {
          "Give every rank the same number: --gpus-per-node, or --gpus-per-task for all"});
 }
 
+// Free space of a directory on each rank: it may be a disk of the node.
+void check_room(Ranks ranks, std::size_t index, Findings& found) {
+  const auto of = [index](const RankFacts& rank) -> const DirectoryFacts& {
+    return rank.directories[index];
+  };
+  const std::string& path = of(ranks.front()).path;
+  const auto full =
+      ranks_where(ranks, [&](const RankFacts& rank) { return of(rank).free_bytes < gibibyte; });
+  if (!full.empty())
+    found.push_back(
+        {true,
+         fmt::format("{} has {} free ({})", path,
+                     size_text(of(ranks[static_cast<std::size_t>(full.front())]).free_bytes),
+                     ranks_text(full)),
+         "A checkpoint takes about 12 bytes per parameter. Free some space"});
+  const auto in_memory =
+      ranks_where(ranks, [&](const RankFacts& rank) { return of(rank).type == "tmpfs"; });
+  if (!in_memory.empty())
+    found.push_back({false,
+                     fmt::format("{} lies in memory (tmpfs, {})", path, ranks_text(in_memory)),
+                     "What is written there counts as memory of the job and goes with the node"});
+}
+
 void check_directory(Ranks ranks, std::size_t index, Findings& found) {
   const auto of = [index](const RankFacts& rank) -> const DirectoryFacts& {
     return rank.directories[index];
@@ -199,15 +189,15 @@ void check_directory(Ranks ranks, std::size_t index, Findings& found) {
          fmt::format("{} is another directory on {} than on rank 0", first.path, ranks_text(blind)),
          "Set run.directory and checkpoint.directory to a file system that all nodes "
          "share. For offload alone a node's own disk is right"});
-  if (!first.lock_problem.empty())
-    found.push_back({false, fmt::format("{}: {}", first.path, first.lock_problem),
+  const auto unlocked =
+      ranks_where(ranks, [&](const RankFacts& rank) { return !of(rank).lock_problem.empty(); });
+  if (!unlocked.empty())
+    found.push_back({false,
+                     fmt::format("{}: {} ({})", first.path,
+                                 of(ranks[static_cast<std::size_t>(unlocked.front())]).lock_problem,
+                                 ranks_text(unlocked)),
                      "Two runs at once in that directory cannot be detected: start one at a time"});
-  if (first.free_bytes < gibibyte)
-    found.push_back({true, fmt::format("{} has {} free", first.path, size_text(first.free_bytes)),
-                     "A checkpoint takes about 12 bytes per parameter. Free some space"});
-  if (first.type == "tmpfs")
-    found.push_back({false, first.path + " lies in memory (tmpfs)",
-                     "What is written there counts as memory of the job and goes with the node"});
+  check_room(ranks, index, found);
 }
 
 void check_clocks(Ranks ranks, Findings& found) {
@@ -218,24 +208,6 @@ void check_clocks(Ranks ranks, Findings& found) {
                      fmt::format("clocks differ by {:.1f} s: {} is behind {}",
                                  most->clock - least->clock, least->host, most->host),
                      "Files may look older than they are. Have the nodes keep time (chrony, ntp)"});
-}
-
-// Adds the lines of one fact, with the ranks of each value if they differ.
-void add_lines(std::string& text, const char* title, Ranks ranks, const Value& value) {
-  constexpr std::size_t most = 6;
-  const auto groups = by_value(ranks, value);
-  for (std::size_t i = 0; i < std::min(most, groups.size()); ++i)
-    text += fmt::format("{:<12}{}{}\n", i == 0 ? title : "", groups[i].first,
-                        groups.size() == 1 ? "" : "  (" + ranks_text(groups[i].second) + ")");
-  if (groups.size() > most)
-    text += fmt::format("{:<12}... and {} more; --json has all\n", "", groups.size() - most);
-}
-
-std::string directory_text(const DirectoryFacts& facts) {
-  if (!facts.problem.empty()) return fmt::format("{}: {}", facts.path, facts.problem);
-  return fmt::format("{}: {}, {:.0f} GiB free, {}; {}", facts.path, facts.type,
-                     facts.free_bytes / gibibyte,
-                     facts.lock_problem.empty() ? "locks hold" : "no locks", facts.transfers);
 }
 
 }  // namespace
@@ -256,50 +228,6 @@ std::vector<Finding> findings(const std::vector<RankFacts>& ranks) {
 
 bool has_problem(const std::vector<Finding>& findings) {
   return std::ranges::any_of(findings, &Finding::problem);
-}
-
-std::string report_text(const std::vector<RankFacts>& ranks, const std::vector<Finding>& findings,
-                        const std::string& job_end) {
-  std::string text;
-  add_lines(text, "program", ranks, [](const RankFacts& rank) { return rank.program; });
-  text += fmt::format("{:<12}{} on {} node(s)\n", "ranks", ranks.size(), node_count(ranks));
-  add_lines(text, "processor", ranks, [](const RankFacts& rank) {
-    return fmt::format("{}, {} hardware threads per node", rank.isa, rank.hardware);
-  });
-  add_lines(text, "cores", ranks, [](const RankFacts& rank) {
-    return rank.omp.empty() ? rank.binding
-                            : fmt::format("{}, OMP_NUM_THREADS={}", rank.binding, rank.omp);
-  });
-  add_lines(text, "memory", ranks, [](const RankFacts& rank) {
-    return fmt::format("{} per node, of {}{}", size_text(rank.memory), rank.memory_of,
-                       rank.process_memory < 0.0
-                           ? ""
-                           : fmt::format("; {} per process", size_text(rank.process_memory)));
-  });
-  add_lines(text, "GPUs", ranks, [](const RankFacts& rank) {
-    if (!rank.gpus.empty()) return fmt::format("{} x {}", rank.gpus.size(), rank.gpus.front());
-    return std::string(rank.gpu_code ? "none found" : "this program has no GPU code");
-  });
-  for (std::size_t i = 0; i < ranks.front().directories.size(); ++i)
-    add_lines(text, i == 0 ? "directories" : "", ranks,
-              [i](const RankFacts& rank) { return directory_text(rank.directories[i]); });
-  if (!job_end.empty()) text += fmt::format("{:<12}{}\n", "time", job_end);
-  text += '\n';
-  if (findings.empty()) return text + "Nothing is wrong.\n";
-  for (const Finding& finding : findings)
-    text += fmt::format("{}: {}.\n  {}.\n", finding.problem ? "PROBLEM" : "note", finding.text,
-                        finding.remedy);
-  return text;
-}
-
-std::string report_json(const std::vector<RankFacts>& ranks, const std::vector<Finding>& findings,
-                        const std::string& job_end) {
-  nlohmann::ordered_json json = {{"ranks", ranks}, {"findings", nlohmann::ordered_json::array()}};
-  for (const Finding& finding : findings)
-    json["findings"].push_back(
-        {{"problem", finding.problem}, {"text", finding.text}, {"remedy", finding.remedy}});
-  json["job_end"] = job_end;
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 
 }  // namespace triax::doctor

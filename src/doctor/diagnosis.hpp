@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Diagnosis from the facts of all ranks: findings with a remedy, and the report. Arithmetic and
-// text only.
+// Diagnosis from the facts of all ranks: findings with a remedy. Arithmetic and text only.
 #include <string>
 #include <vector>
 
@@ -20,13 +19,5 @@ std::vector<Finding> findings(const std::vector<RankFacts>& ranks);
 
 /// Whether any finding is a problem.
 bool has_problem(const std::vector<Finding>& findings);
-
-/// Report of one screen. `job_end`: line about the job's time; empty: none.
-std::string report_text(const std::vector<RankFacts>& ranks, const std::vector<Finding>& findings,
-                        const std::string& job_end);
-
-/// {"ranks": [...], "findings": [{"problem", "text", "remedy"}], "job_end"}.
-std::string report_json(const std::vector<RankFacts>& ranks, const std::vector<Finding>& findings,
-                        const std::string& job_end);
 
 }  // namespace triax::doctor

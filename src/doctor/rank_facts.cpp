@@ -78,11 +78,10 @@ void add_memory(RankFacts& facts) {
 // Sets `seen` of each directory that rank 0 can write. Collective.
 void add_sharing(ProcessGrid& grid, std::vector<DirectoryFacts>& directories) {
   if (grid.nodes() == 1) return;
-  constexpr double patience = 5.0;
   for (DirectoryFacts& directory : directories) {
     const bool usable = directory.problem.empty();
     if (broadcast_text(grid, usable ? "yes" : "").empty()) continue;
-    directory.seen = sees_file_of_rank0(grid, directory.path, patience);
+    directory.seen = sees_file_of_rank0(grid, directory.path, longest_directory_patience);
   }
 }
 

@@ -21,12 +21,16 @@
 namespace triax {
 namespace {
 
+// Prefix of the files of a run that starts, which holds the lock of the directory.
+constexpr const char* start_prefix = ".triax-start-";
+// Prefix of the files of triax doctor, which holds no lock.
+constexpr const char* look_prefix = ".triax-look-";
+
 // A file with a unique name, removed with the object.
 class Mark {
  public:
-  explicit Mark(const std::string& directory)
+  Mark(const std::string& directory, const char* prefix)
       : path_(fmt::format("{}/{}{}-{}", directory, prefix, host_name(), getpid())) {
-    remove_left(directory);
     if (!std::ofstream(path_))
       throw Error("cannot write " + path_, std::strerror(errno),
                   "Set run.directory to one that can be written");
@@ -40,20 +44,18 @@ class Mark {
   std::string name() const { return std::filesystem::path(path_).filename(); }
 
  private:
-  static constexpr const char* prefix = ".triax-start-";
-
-  // Removes the marks of runs that were killed at their start. No live run has one: this run holds
-  // the lock.
-  static void remove_left(const std::string& directory) {
-    std::error_code error;
-    for (std::filesystem::directory_iterator file(directory, error), end; file != end && !error;
-         file.increment(error))
-      if (file->path().filename().string().starts_with(prefix))
-        std::filesystem::remove(file->path(), error);
-  }
-
   std::string path_;
 };
+
+// Removes the marks of runs that were killed at their start. No live run has one: this run holds
+// the lock.
+void remove_left_marks(const std::string& directory) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator file(directory, error), end; file != end && !error;
+       file.increment(error))
+    if (file->path().filename().string().starts_with(start_prefix))
+      std::filesystem::remove(file->path(), error);
+}
 
 void require_listed(const std::string& directory, const std::string& name, const char* key,
                     double seconds) {
@@ -78,7 +80,9 @@ void check_shared(const ProcessGrid& grid, const std::string& directory, const c
                   double patience) {
   std::optional<Mark> mark;
   agreed(grid, [&] {
-    if (grid.rank() == 0) mark.emplace(directory);
+    if (grid.rank() != 0) return;
+    remove_left_marks(directory);
+    mark.emplace(directory, start_prefix);
   });
   const std::string name = broadcast_text(grid, mark ? mark->name() : "");
   constexpr double soon = 1.0;
@@ -92,7 +96,7 @@ void check_shared(const ProcessGrid& grid, const std::string& directory, const c
 }  // namespace
 
 double usual_directory_patience(const RunConfig& run) {
-  return std::min(60.0, 0.5 * run.collective_timeout);
+  return std::min(longest_directory_patience, 0.5 * run.collective_timeout);
 }
 
 void check_directories_shared(const ProcessGrid& grid, const Config& config, double patience) {
@@ -106,7 +110,7 @@ void check_directories_shared(const ProcessGrid& grid, const Config& config, dou
 bool sees_file_of_rank0(const ProcessGrid& grid, const std::string& directory, double patience) {
   std::optional<Mark> mark;
   agreed(grid, [&] {
-    if (grid.rank() == 0) mark.emplace(directory);
+    if (grid.rank() == 0) mark.emplace(directory, look_prefix);
   });
   const std::string name = broadcast_text(grid, mark ? mark->name() : "");
   bool seen = true;

@@ -6,9 +6,11 @@
 
 namespace triax {
 
-/// Seconds to wait until a node sees a file that rank 0 has written: NFS may show an older
-/// directory for a minute. At most half of run.collective_timeout, so that the watchdog reports no
-/// stall.
+/// Seconds in which a node sees a file that rank 0 has written: NFS may show an older directory for
+/// a minute.
+inline constexpr double longest_directory_patience = 60.0;
+/// Seconds to wait for that: at most half of run.collective_timeout, so that the watchdog reports
+/// no stall.
 double usual_directory_patience(const RunConfig& run);
 
 /// UsageError on all ranks if a rank does not find, within `patience` seconds, a file that rank 0

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Loss spikes: each loss is compared with the median of the losses before it.
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -34,8 +35,11 @@ class LossSpikes {
   LossVerdict count(std::int64_t step, double loss, bool used);
   /// Whether a loss that is not counted, such as that of a validation, is within reason now.
   bool within_reason(double loss);
-  /// Last step whose loss was within reason; -1: none. A checkpoint of at most that many steps is
-  /// known to be sound.
+  /// Called after a validation whose loss is within reason: the weights after `steps` steps are
+  /// sound, whatever the loss of the step that follows.
+  void prove(std::int64_t steps) { within_ = std::max(within_, steps); }
+  /// Last step whose loss was within reason, or number of steps proven by a validation; -1: none.
+  /// A checkpoint of at most that many steps is known to be sound.
   std::int64_t within() const { return within_; }
   /// Whether the last loss was beyond reason.
   bool beyond() const { return beyond_; }

@@ -20,7 +20,7 @@ constexpr const char* remedy =
 
 }  // namespace
 
-Error BadSteps::error(std::int64_t steps_done, const std::string& unsaved) const {
+Error BadSteps::error(std::int64_t steps_done, const std::string& checkpoint) const {
   const bool fixed = before_.enabled() && !before_.dynamic();
   const std::string reason =
       fixed ? fmt::format("the fixed loss scale, {}, is too large, or the run diverged",
@@ -31,7 +31,7 @@ Error BadSteps::error(std::int64_t steps_done, const std::string& unsaved) const
                                                          in_a_row_, steps_done - in_a_row_);
   return Error(
       which + " had a loss or gradient that is not finite",
-      reason + (unsaved.empty() ? "" : fmt::format("; there is no checkpoint: {}", unsaved)),
+      reason + (checkpoint.empty() ? "" : "; " + checkpoint),
       fmt::format(
           "{}{}",
           fixed ? "Lower fp16.loss_scale, or set it to 0 (dynamic), or train in bf16. " : "",

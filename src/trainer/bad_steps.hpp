@@ -24,9 +24,9 @@ class BadSteps {
   bool losses_not_finite() const { return in_a_row_ > 0 && finite_losses_ == 0; }
   /// Loss scaler before these bad steps.
   const LossScaler& scaler_before() const { return before_; }
-  /// Error that ends a run after `steps_done` steps. `unsaved`: why there is no checkpoint; empty
-  /// if there is one, or none was due.
-  Error error(std::int64_t steps_done, const std::string& unsaved) const;
+  /// Error that ends a run after `steps_done` steps. `checkpoint`: what a user must know of its
+  /// checkpoints ("there is no checkpoint: disk full"), or empty.
+  Error error(std::int64_t steps_done, const std::string& checkpoint) const;
   /// Why no checkpoint is written after `steps_done` steps, in the middle of bad steps. `first`:
   /// the run began with them; otherwise the weights before them are not finite.
   std::string nothing_to_save(std::int64_t steps_done, bool first) const;

@@ -55,7 +55,10 @@ RunRequest Trainer::evaluate(std::int64_t steps_done, bool may_stop) {
   const FileScope working(grid_.watch());
   if (leader())
     record_->valid(steps_done - 1, without_sign_of_nan(*loss), position(steps_done).tokens);
-  if (losses_.within_reason(*loss)) checkpoints_.judge(steps_done, losses_.beyond());
+  if (losses_.within_reason(*loss)) {
+    losses_.prove(steps_done);
+    checkpoints_.judge(losses_.within(), losses_.beyond());
+  }
   return RunRequest::none;
 }
 
@@ -120,30 +123,38 @@ void Trainer::stop_after_bad_steps(std::int64_t steps_done) {
 }
 
 // Sets aside checkpoints of ruined weights, with which no batch has a finite loss, so that the next
-// run resumes a sound one. Returns what happened; empty where the weights may be sound, or no sound
-// checkpoint is there.
+// run resumes a sound one. Returns what happened; empty where the weights may be sound (also those
+// that a run resumed with other settings, and has not changed), or no sound checkpoint is there.
 std::string Trainer::leave_ruined(std::int64_t step) {
   if (!bad_steps_.losses_not_finite() || step <= losses_.within()) return {};
+  if (step == start_.step && !start_.changes.empty()) return {};
   const std::string sound = sound_checkpoint();
   if (sound.empty()) return {};
   agreed(grid_, [&] {
     if (leader()) set_aside_after(checkpoint_step(sound));
   });
+  const bool listed =
+      sound == checkpoint_path(config_.checkpoint.directory, checkpoint_step(sound));
   return fmt::format(
-      "no batch has a finite loss with the weights after {} steps; {} is the newest with a loss "
-      "within reason: {}",
-      step, sound, resume_hint(config_.checkpoint, batch_job(surroundings())));
+      "no batch has a finite loss with the weights after {} steps; {} is the newest checkpoint "
+      "with "
+      "a loss within reason: {}",
+      step, sound,
+      listed ? resume_hint(config_.checkpoint, batch_job(surroundings()))
+             : fmt::format("rerun with --set checkpoint.resume={}", sound));
 }
 
-// Returns why there is no checkpoint of the steps done; empty if there is one, or none was due.
+// Returns what the error says of checkpoints; empty if there is one of the steps done, or none was
+// due.
 std::string Trainer::save_at_failure(std::int64_t steps_done) {
   checkpoints_.finish();
   if (const std::string ruined = leave_ruined(steps_done - bad_steps_.in_a_row()); !ruined.empty())
     return ruined;
   try {
-    if (writes_checkpoints(config_.checkpoint)) (void)save(steps_done, true);
+    if (!writes_checkpoints(config_.checkpoint)) return {};
+    (void)save(steps_done, true);
   } catch (const Error& error) {
-    return error.what();
+    return fmt::format("there is no checkpoint: {}", error.what());
   }
   return {};
 }

@@ -107,7 +107,7 @@ void Trainer::update_loss_scale(const StepMetrics& metrics) {
     const bool worth = trained && steps_.weights_are_finite();
     const std::string unsaved = worth ? save_at_failure(step) : std::string();
     if (!unsaved.empty() && leader())
-      spdlog::error("no checkpoint after {} of {} steps: {}", step, config_.run.steps, unsaved);
+      spdlog::error("after {} of {} steps {}", step, config_.run.steps, unsaved);
     checkpoints_.finish();
     throw;
   }

@@ -16,6 +16,7 @@ class Doctor : public SmallJob {
 
 TEST_F(Doctor, LooksAtOneProcess) {
   const Outcome report = triax("doctor " + here());
+  EXPECT_EQ(report.status, report.text.find("PROBLEM") == std::string::npos ? 0 : 3) << report.text;
   EXPECT_THAT(report.text, AllOf(HasSubstr("1 on 1 node(s)"), HasSubstr("locks hold")));
 }
 

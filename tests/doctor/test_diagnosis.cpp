@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/doctor/report.hpp"
+
 namespace triax::doctor {
 namespace {
 
@@ -107,6 +109,10 @@ TEST(Findings, KnowDirectoriesThatCannotBeUsed) {
   ranks[0].directories[0].free_bytes = 1e6;
   ranks[0].directories[0].lock_problem = "no locks";
   EXPECT_THAT(findings(ranks), ElementsAre(problem("free"), note("no locks"), note("tmpfs")));
+  ranks = healthy(4);
+  ranks[3].directories[0].free_bytes = 1e6;
+  EXPECT_THAT(findings(ranks), ElementsAre(problem("/scratch/run has 976.6 KiB free (rank 3)")))
+      << "a disk of each node";
 }
 
 TEST(Findings, KnowLimitsOfMemoryAndFiles) {

@@ -48,6 +48,16 @@ TEST(LossSpikes, AreNoneBeforeAWindowOfLosses) {
   EXPECT_TRUE(losses.beyond());
 }
 
+TEST(LossSpikes, AValidationProvesWeightsBeforeTheNextLoss) {
+  LossSpikes losses = spikes(2);
+  verdicts(losses, {1.0, 1.0});
+  losses.prove(2);
+  EXPECT_EQ(losses.count(2, 7.0, true), first_spike);
+  EXPECT_EQ(losses.within(), 2);
+  losses.prove(1);
+  EXPECT_EQ(losses.within(), 2) << "an older one proves nothing new";
+}
+
 // Losses beyond reason do not enter the median.
 TEST(LossSpikes, StayBeyondReasonUntilTheLossIsBack) {
   LossSpikes losses = spikes(2);

@@ -28,7 +28,7 @@ TEST(BadSteps, AreThoseInARow) {
   EXPECT_THAT(bad.error(7, "").what(),
               AllOf(HasSubstr("2 steps in a row, from step 5 on"), HasSubstr("the run diverged"),
                     Not(HasSubstr("no checkpoint"))));
-  EXPECT_THAT(bad.error(7, "disk full").what(),
+  EXPECT_THAT(bad.error(7, "there is no checkpoint: disk full").what(),
               HasSubstr("(the run diverged; there is no checkpoint: disk full). "));
   bad.count(step(1.0, false), none);
   EXPECT_EQ(bad.in_a_row(), 0);

@@ -108,6 +108,20 @@ TEST_F(Rollback, AFileFromBehindTheLastGoodLossIsSetAside) {
   EXPECT_EQ(CheckpointReader(checkpoints + "step-000008.h5").header().samples, 13 * spike_batch);
 }
 
+// The only file kept: the validation after 8 steps, not the loss of step 8, shows its weights
+// sound.
+TEST_F(Rollback, GoesBackToAFileThatAValidationHasProven) {
+  auto job = this->job({8});
+  job["data"]["valid"] = {file("valid", spike_text({}))};
+  job["run"].update({{"eval_interval", 4}, {"eval_steps", 1}});
+  job["checkpoint"]["keep"] = 1;
+  train_to_the_end(job);
+  std::vector<std::string> rollbacks;
+  for (const auto& line : metrics_of(directory_of(job)))
+    if (line.contains("event")) rollbacks.push_back(line["checkpoint"]);
+  EXPECT_THAT(rollbacks, ElementsAre(directory_of(job) + "/checkpoints/step-000008.h5"));
+}
+
 // Checkpoints hold the sample offset: the same steps follow on this grid and on others.
 TEST_F(Rollback, AResumeBehindItSeesTheSameSamples) {
   auto job = this->job({9});

@@ -134,6 +134,21 @@ TEST_F(RunEnds, WeightsThatAnUpdateBrokeAreNotTheNewest) {
   EXPECT_THAT(checkpoints("run"), IsEmpty());
 }
 
+// The update of step 2 leaves finite weights, with which no batch has a finite loss.
+TEST_F(RunEnds, ACheckpointOfRuinedWeightsIsSetAside) {
+  train_to_the_end(job("run", 2));
+  auto job = diverging(10);
+  job["checkpoint"] = {{"interval", 1}, {"keep", 1}};
+  job["run"]["max_bad_steps"] = 1;
+  EXPECT_THAT(error_of([&] { train_to_the_end(job); }),
+              AllOf(HasSubstr("no batch has a finite loss with the weights after 3 steps"),
+                    HasSubstr("step-000002.h5 is the newest checkpoint with a loss within reason"),
+                    Not(HasSubstr("there is no checkpoint"))));
+  EXPECT_THAT(checkpoints("run"), ElementsAre("step-000002.h5"));
+  EXPECT_TRUE(
+      std::filesystem::exists(directory_.path("run/checkpoints/step-000003.h5.superseded")));
+}
+
 TEST_F(RunEnds, AStopWithoutACheckpointToGoOnFromIsAFailure) {
   auto bad = job("run", 100);
   bad["fp16"] = {{"enabled", true}, {"loss_scale", 1e30}};  // no step is finite
