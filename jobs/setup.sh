@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what triax is built from (Debian 12, Ubuntu 24.04 or newer), after naming it.
-# Called by test.sh and quickstart.sh; does nothing when all is there.
+# Called by test.sh, quickstart.sh and gates.sh; does nothing when all is there.
 set -euo pipefail
 
 packages=(
@@ -14,15 +14,6 @@ packages=(
 )
 # tests/slurm starts a cluster of its own; test.sh compiles most files for two configurations, and the cache only once.
 readonly test_packages=(slurm-wlm munge ccache)
-# jobs/gates.sh compiles with Clang 15 or newer: the newest that this system's packages have.
-gate_packages=(clang-tidy)
-for version in {25..15}; do
-  if apt-cache show "clang-$version" "libomp-$version-dev" >/dev/null 2>&1; then
-    gate_packages+=("clang-$version" "libomp-$version-dev")
-    break
-  fi
-done
-readonly gate_packages
 
 usage() {
   cat <<END
@@ -30,7 +21,7 @@ Usage: jobs/setup.sh [--tests | --gates]
 Installs the packages that triax is built from, through apt, as root or with sudo:
   ${packages[*]}
 With --tests also what tests alone need, some of which are skipped without it: ${test_packages[*]}
-With --gates also what jobs/gates.sh needs: ${gate_packages[*]}
+With --gates also what jobs/gates.sh needs: clang-tidy, and clang-N with libomp-N-dev of the first N from 15 on
 TRIAX_NO_INSTALL=1: install nothing, build with what CMake finds (modules of a cluster, for example).
 END
 }
@@ -70,14 +61,39 @@ install_packages() {
   fi
 }
 
+# From names of packages on stdin: clang-N and libomp-N-dev of the first N from 15 on that has both.
+first_clang() {
+  awk -F- '/^clang-[0-9]+$/ { clang[$2] } /^libomp-[0-9]+-dev$/ { openmp[$2] }
+    END {
+      for (n = 15; n < 100; ++n)
+        if (n in clang && n in openmp) {
+          printf "clang-%d\nlibomp-%d-dev\n", n, n
+          exit
+        }
+    }'
+}
+
+# The Clang that jobs/gates.sh compiles with: one that is installed, else one of this system's packages. Without lists of
+# packages, as on a fresh machine, that of Debian 12.
+clang_packages() {
+  local found
+  found=$({ dpkg-query -W -f='${db:Status-Status} ${Package}\n' 'clang-*' 'libomp-*' 2>/dev/null || true; } |
+    sed -n 's/^installed //p' | first_clang)
+  if [[ -z $found ]]; then
+    found=$({ apt-cache pkgnames clang- && apt-cache pkgnames libomp- || true; } 2>/dev/null | first_clang)
+  fi
+  printf '%s\n' "${found:-$(printf 'clang-15\nlibomp-15-dev')}"
+}
+
 main() {
+  local needs_clang=
   if [[ ${1:-} == -h || ${1:-} == --help ]]; then
     usage
     return
   fi
   case ${1:-} in
     --tests) packages+=("${test_packages[@]}") ;;
-    --gates) packages+=("${test_packages[@]}" "${gate_packages[@]}") ;;
+    --gates) packages+=("${test_packages[@]}" clang-tidy); needs_clang=yes ;;
     "") ;;
     *)
       echo "setup: there is no option $1 (see --help)" >&2
@@ -91,7 +107,11 @@ main() {
     name_requirements
     return
   fi
-  local -a missing
+  local -a clang missing
+  if [[ -n $needs_clang ]]; then
+    mapfile -t clang < <(clang_packages)
+    packages+=("${clang[@]}")
+  fi
   mapfile -t missing < <(missing_packages)
   if [[ ${#missing[@]} -eq 0 ]]; then
     return
