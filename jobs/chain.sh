@@ -1,18 +1,18 @@
 #!/bin/bash
-# Submits a run as a chain of jobs: each stops by itself before its time limit, the next one goes on.
+# Submits a run as a chain of jobs: each segment stops by itself before its time limit, and the next one continues.
 #
 #   jobs/chain.sh [OPTION]... [SBATCH_OPTION]... JOB.json [--set KEY=VALUE]...
 #   jobs/chain.sh --segments 6 --time=02:00:00 --nodes=4 job.json --set run.steps=100000
 #
-#   --segments N            jobs of the chain (default 4). One that finds the run done ends at once.
+#   --segments N            jobs of the chain (default 4); a segment that finds the run done ends at once
 #   --stop-before-end TIME  how long before its time limit a segment stops (run.stop_before_end; default 180s)
-#   --after any|ok          a segment that failed is followed by the next one (any, the default), or ends the chain (ok)
+#   --after any|ok          what follows a failed segment: the next one (any, the default) or the end of the chain (ok)
 #   --join JOBID            the first segment waits for that job
 #
-# Options of sbatch are written with = (--time=..., --partition=...). Prints the jobs' numbers, a line each;
-# `scancel` takes them. Where requeueing is allowed jobs/train.sbatch alone does the same with one job.
-# Variables of jobs/train.sbatch are obeyed: TRIAX, TRIAX_ENV, LAUNCHER, SLURM_MPI_TYPE. The chain is one job to
-# triax (TRIAX_JOB_ID, the number of its first segment): checkpoint.resume says where the chain begins.
+# Write options of sbatch with = (--time=..., --partition=...). Prints one job number per line, for `scancel`.
+# Where requeueing is allowed, jobs/train.sbatch alone does the same with one job.
+# Obeys variables of jobs/train.sbatch: TRIAX, TRIAX_ENV, LAUNCHER, SLURM_MPI_TYPE. triax takes the chain for one job
+# (TRIAX_JOB_ID, the number of its first segment); checkpoint.resume says where the chain begins.
 
 set -euo pipefail
 jobs=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
@@ -56,7 +56,7 @@ duration_seconds() {
          for (; match($0, /^[0-9.]+[smhd]/); $0 = substr($0, RLENGTH + 1)) sum += substr($0, 1, RLENGTH - 1) * unit[substr($0, RLENGTH, 1)]
          print int(sum + $0) }' <<<"$1"
 }
-# As sbatch finds it: an option, the variable, the script.
+# The time limit as sbatch finds it: an option, the variable, the script.
 limit=${SBATCH_TIMELIMIT:-$(sed -n 's/^#SBATCH --time=//p' "$jobs/train.sbatch")}
 for option in ${options[@]+"${options[@]}"}; do
   case $option in
@@ -68,12 +68,12 @@ if [[ $limit =~ ^[0-9:-]*[1-9][0-9:-]*$ && $(duration_seconds "$stop") -ge $(lim
   fail "--stop-before-end $stop is all of --time=$limit: no segment would come to a step. Ask for more time, or stop later"
 fi
 
-# A segment that was stopped ends with status 0 (REQUEUE=no): afterok takes it as done.
+# A segment that was stopped ends with status 0 (REQUEUE=no), so that afterok takes it as done.
 first=
 for ((segment = 0; segment < segments; ++segment)); do
   dependency=()
   [[ -z $previous ]] || dependency=(--dependency="after$after:$previous" --kill-on-invalid-dep=yes)
-  # The last line: a site may have sbatch say more. Of several clusters it names its own behind the number.
+  # The last line of what sbatch prints, as a site may add others. With several clusters it is NUMBER;CLUSTER.
   previous=$(REQUEUE=no TRIAX_JOB_ID=$first TRIAX_JOBS=$jobs sbatch --parsable --no-requeue --export=ALL \
     "${dependency[@]}" "${options[@]}" "$jobs/train.sbatch" "$@" --set run.stop_before_end="$stop" | tail -n 1)
   previous=${previous%%;*}

@@ -22,8 +22,8 @@ fail() {
   return 1
 }
 
-# Path of the oldest clang++-N from 15 on, or of clang++ if that is new enough; nothing without one. The oldest, as it is
-# the one that triax promises to build with, and as newer ones warn of more.
+# Path of the oldest clang++-N from 15 on, or of clang++ if that is new enough; nothing without one. The oldest, as it
+# is the one that triax promises to build with, and as newer ones warn of more.
 clang_compiler() {
   local version
   for version in {15..30}; do

@@ -1,4 +1,4 @@
-# Draws the loss of a metrics.jsonl: one column a group of steps, the mean of its losses as a mark.
+# Draws the loss of a metrics.jsonl: one column per group of steps, with a mark at the mean of its losses.
 # Usage: awk -f jobs/loss_curve.awk runs/NAME/metrics.jsonl
 BEGIN {
   count = 0

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# From a fresh machine to a trained model: installs, builds, trains a byte-level GPT with 4 MPI ranks, shows it.
-# Builds the preset quickstart: triax alone, for this machine's processor.
+# From a fresh machine to a trained model: installs, builds the preset quickstart (triax alone, for this machine's
+# processor), trains a byte-level GPT with 4 MPI ranks, and shows its loss and a sample.
 set -euo pipefail
 readonly start=$PWD
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
@@ -24,7 +24,7 @@ fail() {
   exit 1
 }
 
-# Holds the run to the end of this script and of what it starts: the runs of two quickstarts at once would be one.
+# Locks the run's directory until this script and its children end: two quickstarts at once would write to one run.
 hold_run() {
   mkdir -p "$run"
   exec {held}>>"$run/.quickstart"
@@ -72,7 +72,7 @@ check_loss() {
     }' n=0 "$metrics" || fail "the loss did not fall below 60% of its start. See $metrics"
 }
 
-# Continues the first line of the held-out text that is long enough to be worth it.
+# Continues the first line of the held-out text that is long enough.
 sample() {
   local prompt
   prompt=$(awk 'NR > 1 && /^[^ \t]/ && length($0) >= 20 { print substr($0, 1, 60); exit }' "$run/valid.txt")
@@ -87,7 +87,7 @@ main() {
   local text=${1:-}
   [[ -z $text || $text == /* ]] || text=$start/$text
   [[ -z $text || -r $text ]] || fail "cannot read $text"
-  [[ -z $text || -f $text ]] || fail "$text is not a file, which is read more than once. Write the text to one"
+  [[ -z $text || -f $text ]] || fail "$text is not a file (the text is read more than once). Write it to a file"
 
   hold_run
   jobs/setup.sh
@@ -99,7 +99,7 @@ main() {
   split_text "$text"
   train
 
-  # The plain name where that is the same command.
+  # Show the plain name if it is the same command.
   if [[ $(readlink -f "$(command -v mpiexec)") == "$(readlink -f "$mpiexec")" ]]; then mpiexec=mpiexec; fi
   local -a checkpoints=("$run"/checkpoints/step-*.h5)
   local checkpoint=${checkpoints[-1]} steps
@@ -121,7 +121,7 @@ To try next:
   triax generate $checkpoint --prompt "#include <" --temperature 0.8
   triax train jobs/examples/quickstart.json --set data.train=$run/train.txt --set data.valid=$run/valid.txt --dry-run
   $mpiexec -n 2 triax train jobs/examples/quickstart.json --set data.train=$run/train.txt --set data.valid=$run/valid.txt \\
-    --set parallel.pipeline=1 --set run.steps=$((steps + 100))     # the same run goes on, on another grid
+    --set parallel.pipeline=1 --set run.steps=$((steps + 100))     # the same run continues on another grid
 END
 }
 

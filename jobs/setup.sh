@@ -26,7 +26,7 @@ TRIAX_NO_INSTALL=1: install nothing, build with what CMake finds (modules of a c
 END
 }
 
-# On a system without apt the build goes on with what CMake finds: sites have these as modules.
+# Requirements for a system without apt. The build continues with what CMake finds: sites have these as modules.
 name_requirements() {
   cat >&2 <<'END'
 setup: this system has no apt, so nothing is installed. triax needs, where CMake and pkg-config find them:
@@ -73,8 +73,8 @@ first_clang() {
     }'
 }
 
-# The Clang that jobs/gates.sh compiles with: one that is installed, else one of this system's packages. Without lists of
-# packages, as on a fresh machine, that of Debian 12.
+# The Clang that jobs/gates.sh compiles with: one that is installed, else one of this system's packages. Without lists
+# of packages, as on a fresh machine, that of Debian 12.
 clang_packages() {
   local found
   found=$({ dpkg-query -W -f='${db:Status-Status} ${Package}\n' 'clang-*' 'libomp-*' 2>/dev/null || true; } |

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Sourced by test.sh: what its tests passed over, which ctest takes for success.
+# Lists skipped tests, which ctest counts as success. Sourced by test.sh.
 
-# count_cases LOG: ctest counts programs; the cases of GoogleTest are in its log.
+# count_cases LOG: prints how many cases of GoogleTest passed, failed and were skipped; ctest counts programs.
 count_cases() {
   awk '/^\[  PASSED  \] [0-9]+ test/ { passed += $4; ++programs }
        /^\[  FAILED  \] [0-9]+ test/ { failed += $4 }
@@ -12,14 +12,14 @@ count_cases() {
        }' "$1" || true
 }
 
-# list_skips OUTPUT LOG: the tests that ctest names as skipped in its output, each with the reason that the log has.
+# list_skips OUTPUT LOG: prints the tests that ctest's OUTPUT names as skipped, each with the reason in its LOG.
 list_skips() {
   awk 'FNR == NR && /^[0-9]+\/[0-9]+ Test: / { test = $3 }
        FNR == NR && /^skipped: / && !(test in why) { why[test] = $0 }
        FNR != NR && sub(/^[[:space:]]*[0-9]+ - /, "") && sub(/ \(Skipped\).*/, "") { print $0 " " why[$0] }' "$2" "$1"
 }
 
-# report_skips LIST WORDS: prints the list; fails where the name of one has one of the words in it.
+# report_skips LIST WORDS: prints the list; fails if a name in it contains one of the words.
 report_skips() {
   local name why word status=0
   while read -r name why; do

@@ -9,13 +9,13 @@ usage() {
   cat <<'END'
 Usage: jobs/test.sh [--long] [--sanitize | --preset NAME] [CTEST_ARGUMENT]...
 Installs what is missing (jobs/setup.sh), builds, and runs every test. Exits non-zero when one fails.
-Where nvcc is on PATH and no argument is given, the GPU kernels are then compiled too (the preset cuda, in build-cuda/)
-and their tests run; those that need a GPU are skipped where there is none.
+If nvcc is on PATH and no argument is given, it then compiles the GPU kernels too (the preset cuda, in build-cuda/) and
+runs their tests; those that need a GPU are skipped where there is none.
   --long          with the long loops: 200 kills of a training job, 10,000 mutated checkpoints
   --sanitize      under AddressSanitizer and UndefinedBehaviorSanitizer (the preset asan-ubsan)
   --preset NAME   another preset of CMakePresets.json (default: release, built in build/)
-Last it names what was skipped, and why. With TRIAX_MUST_RUN="WORD..." a test that is skipped and has one of the words in its
-name is a failure: .ci/run demands what a machine of its own can run.
+At the end it names skipped tests and their reasons. With TRIAX_MUST_RUN="WORD..." a skipped test with one of the words
+in its name is a failure: .ci/run demands what its machine can run.
 All other arguments go to ctest: "jobs/test.sh -R test_attention" runs one program, "jobs/test.sh -N" lists them.
 END
 }
@@ -41,8 +41,8 @@ skips=$(mktemp)
 trap 'rm -f "$skips"' EXIT
 status=0
 
-# run_tests CTEST_ARGUMENT...: those of $build_folder. A test of several ranks counts as so many processors: one that does not
-# fit runs alone.
+# run_tests CTEST_ARGUMENT...: runs the tests of $build_folder. A test counts one processor per rank: one that needs
+# more than there are runs alone.
 run_tests() {
   local temporary=$build_folder/Testing/Temporary
   mkdir -p "$temporary"
