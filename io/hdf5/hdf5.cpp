@@ -25,10 +25,10 @@ void File::Impl::fail(const char* what, const std::string& object, const std::st
   throw Error(fmt::format("cannot {} {} in {}", what, object, path), why,
               no_filter
                   ? "This HDF5 lacks the compression filter of the data (h5dump -p names it): "
-                    "convert the file with h5repack -f GZIP=4, or set HDF5_PLUGIN_PATH to "
-                    "the directory of the filter"
-                  : "The file may be damaged: use another one. Where it is being written, "
-                    "check the disk's free space and quota");
+                    "convert the file with h5repack -f GZIP=4, or set HDF5_PLUGIN_PATH to the "
+                    "directory of the filter"
+                  : "The file may be damaged: use another one. Where it is being written, check "
+                    "the disk's free space and quota");
 }
 
 void File::Impl::let_go() const {
@@ -199,8 +199,8 @@ void File::require_stored(const std::string& dataset, const char* elements) cons
       gap.elements == 0
           ? fmt::format("the size of its dataset {} follows from its sources", dataset)
           : fmt::format(
-                "{} of the {} {} of its dataset {} are not stored, and HDF5 would read its "
-                "fill value for them",
+                "{} of the {} {} of its dataset {} are not stored, and HDF5 would read its fill "
+                "value for them",
                 gap.elements, count_of(all.id()), elements, dataset);
   throw Error(fmt::format("{} is not whole", impl_->path), fmt::format("{}: {}", what, gap.why),
               set.layout.is_virtual

@@ -42,9 +42,9 @@ bool is_flat(const hdf5::File& file, const std::string& dataset) {
                            const std::string& dataset) {
   throw Error(
       path + " is not an HDF5 token file",
-      fmt::format("its dataset {} has {} dimensions: its rows may be documents padded to one "
-                  "length",
-                  dataset, file.rank(dataset)),
+      fmt::format(
+          "its dataset {} has {} dimensions: its rows may be documents padded to one length",
+          dataset, file.rank(dataset)),
       fmt::format("Store the tokens one after another. To train on all of them, row by row: "
                   "python3 -c \"import h5py; h5py.File('flat.h5', 'w')['tokens'] = "
                   "h5py.File('{}')['{}'][:].ravel()\"",

@@ -105,18 +105,18 @@ void RunCheckpoints::prune() {
   } catch (const std::exception& error) {  // not worth ending the run for
     say([&] { spdlog::warn("{}", error.what()); });
   }
-  tell_spared();
+  log_spared();
 }
 
-// Logs once per file, and only if the last loss was beyond reason: not while the loss after the
-// newest file is unknown.
-void RunCheckpoints::tell_spared() {
-  if (spared_.empty() || !beyond_ || spared_ == spared_told_) return;
-  spared_told_ = spared_;
+// Logs once per file, and only if the last loss was beyond the spike limit: not while the loss
+// after the newest file is unknown.
+void RunCheckpoints::log_spared() {
+  if (spared_.empty() || !beyond_ || spared_ == spared_logged_) return;
+  spared_logged_ = spared_;
   say([&] {
     spdlog::warn(
         "{} is kept beside the {} newest (checkpoint.keep): it is the newest with a loss within "
-        "reason; the loss of step {} was not",
+        "the spike limit (run.loss_spike.factor); the loss of step {} was not",
         spared_, config_.checkpoint.keep, within_ + 1);
   });
 }
@@ -126,12 +126,12 @@ void RunCheckpoints::judge(std::int64_t within, bool beyond) {
   beyond_ = beyond;
   if (unproven_ < 0) return;
   const FileScope working(grid_.watch());
-  if (unproven_ > within_) return tell_spared();
+  if (unproven_ > within_) return log_spared();
   unproven_ = -1;
   prune();
 }
 
-void RunCheckpoints::tell_unproven() const {
+void RunCheckpoints::log_unproven() const {
   if (unproven_ < 0 || beyond_ || spared_.empty()) return;
   say([&] {
     spdlog::info("{} is kept too, until a later loss has shown that {} is sound", spared_,

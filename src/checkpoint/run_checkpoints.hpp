@@ -23,10 +23,10 @@ struct RunPosition {
 };
 
 /// Writes the checkpoint of a step, then removes older ones beyond checkpoint.keep, except the
-/// newest one whose loss was within reason. Rank 0 logs it. With checkpoint.async, training
-/// continues while the state is copied (until the optimizer's next update) and while the file is
-/// written from the copy. A failed write is retried once. All functions except writing() are
-/// collective.
+/// newest one whose loss was within the spike limit. Rank 0 logs it. With checkpoint.async,
+/// training continues while the state is copied (until the optimizer's next update) and while the
+/// file is written from the copy. A failed write is retried once. All functions except writing()
+/// are collective.
 class RunCheckpoints {
  public:
   /// `job`: CheckpointHeader::job. All arguments outlive the object. It registers with `optimizer`:
@@ -51,12 +51,12 @@ class RunCheckpoints {
   /// `any_rank`: whether any rank is writing().
   void proceed(bool any_rank);
   /// Called after each step with equal values on all ranks. `within`: LossSpikes::within; a file of
-  /// a later step is unproven (no loss within reason follows it yet) and does not displace an
-  /// older, proven one. `beyond`: the last loss was beyond reason; a line then names the file that
-  /// is kept for that.
+  /// a later step is unproven (no loss within the spike limit follows it yet) and does not displace
+  /// an older, proven one. `beyond`: the last loss was beyond the spike limit; a line then names
+  /// the file that is kept for that.
   void judge(std::int64_t within, bool beyond);
   /// Called at the end of a run. If the newest file is unproven, logs the older one that is kept.
-  void tell_unproven() const;
+  void log_unproven() const;
   /// Called on rank 0 when the run resumes from `file` of step `step`. If `file` lies in the run's
   /// own directory, older ones are removed once a loss has proven it.
   void resumed(const std::string& file, std::int64_t step);
@@ -81,7 +81,7 @@ class RunCheckpoints {
   void prepare_publishing() const;
   void published(std::int64_t step, const std::string& unsafe);
   void prune();
-  void tell_spared();
+  void log_spared();
   void say(const std::function<void()>& message) const;
   std::string path(std::int64_t step) const;
 
@@ -100,7 +100,7 @@ class RunCheckpoints {
   std::int64_t within_ = std::numeric_limits<std::int64_t>::max();  // judge()
   bool beyond_ = false;                                             // judge()
   // Rank 0 only. File kept beside the newest checkpoint.keep, and the one last logged.
-  std::string spared_, spared_told_;
+  std::string spared_, spared_logged_;
   // Rank 0 only. Step of the newest file while it is unproven and older ones are kept; -1: none.
   std::int64_t unproven_ = -1;
   int tries_left_ = 0;                           // retries left for the file under way

@@ -121,10 +121,8 @@ int run_command_line(int argc, char** argv, CommandContext& context) {
   app.footer(
       "Each command has a --help of its own. A first run: jobs/quickstart.sh\n"
       "Exit status: 0 done; 2 wrong job file or command line; 3 a failure while running; 75 "
-      "stopped by "
-      "SIGUSR1, SIGTERM, SIGHUP or the clock with a checkpoint written, or by a signal before the "
-      "first "
-      "step: run it again.");
+      "stopped by SIGUSR1, SIGTERM, SIGHUP or the clock with a checkpoint written, or by a signal "
+      "before the first step: run it again.");
   for (const Command& command : command_table) command.add(app, context);
   add_commands_to_come(app);
   // StartSignals ends first: a signal caused by the end of other ranks must not change the status.

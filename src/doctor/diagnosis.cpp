@@ -103,8 +103,8 @@ void check_memory(Ranks ranks, Findings& found) {
     found.push_back(
         {false,
          fmt::format("/dev/shm {} for {} ranks ({})", size, one.node_ranks, ranks_text(small)),
-         "Messages within the node may fall back to MPI, and MPI itself may fail. In a "
-         "container raise it: --shm-size, or bind the host's /dev/shm"});
+         "Messages within the node may fall back to MPI, and MPI itself may fail. In a container "
+         "raise it: --shm-size, or bind the host's /dev/shm"});
   }
 }
 
@@ -135,8 +135,8 @@ void check_gpus(Ranks ranks, Findings& found) {
     found.push_back(
         {true,
          fmt::format("the node has NVIDIA GPUs, but no rank finds one ({})", ranks_text(unseen)),
-         "Ask for them (--gpus-per-node), look at CUDA_VISIBLE_DEVICES, and compare "
-         "the driver with the CUDA version of triax --version"});
+         "Ask for them (--gpus-per-node), look at CUDA_VISIBLE_DEVICES, and compare the driver "
+         "with the CUDA version of triax --version"});
   const Value count = [](const RankFacts& rank) { return fmt::format("{}", rank.gpus.size()); };
   if (unused.empty() && unseen.empty() && differs(ranks, count))
     found.push_back(
@@ -187,8 +187,8 @@ void check_directory(Ranks ranks, std::size_t index, Findings& found) {
     found.push_back(
         {true,
          fmt::format("{} is another directory on {} than on rank 0", first.path, ranks_text(blind)),
-         "Set run.directory and checkpoint.directory to a file system that all nodes "
-         "share. For offload alone a node's own disk is right"});
+         "Set run.directory and checkpoint.directory to a file system that all nodes share. For "
+         "offload alone a node's own disk is right"});
   const auto unlocked =
       ranks_where(ranks, [&](const RankFacts& rank) { return !of(rank).lock_problem.empty(); });
   if (!unlocked.empty())

@@ -24,10 +24,10 @@ Evaluator::Evaluator(TokenReader reader, const Config& config, const BatchShape&
       executor_(std::move(executor)),
       counts_(grid.pipeline_rank() == grid.shape().pipeline - 1 && grid.tensor_rank() == 0) {}
 
-std::optional<double> Evaluator::loss(const std::function<bool()>& go_on) {
+std::optional<double> Evaluator::loss(const std::function<bool()>& continues) {
   double sum = 0.0;
   for (std::int64_t first = 0; first < samples_; first += global_batch_) {
-    if (first > 0 && !go_on()) return {};
+    if (first > 0 && !continues()) return {};
     grid_.drain(batch_.pushed());
     if (reads_batches(executor_.stage())) {
       const FileScope working(grid_.watch());

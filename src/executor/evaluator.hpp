@@ -18,9 +18,10 @@ class Evaluator {
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
 
-  /// Mean loss over run.eval_steps global batches (0: all samples), the same on every rank. `go_on`
-  /// is asked between batches, on all ranks alike; nothing where it returns false. Collective.
-  std::optional<double> loss(const std::function<bool()>& go_on);
+  /// Mean loss over run.eval_steps global batches (0: all samples), the same on every rank.
+  /// `continues` is asked between batches, on all ranks alike; nothing where it returns false.
+  /// Collective.
+  std::optional<double> loss(const std::function<bool()>& continues);
   /// Samples of data.valid that one evaluation reads.
   std::int64_t samples() const { return samples_; }
 

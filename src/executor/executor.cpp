@@ -218,7 +218,7 @@ Context Executor::context(const Op& op) {
           .first_sample = input_->batch->first_sample(op.microbatch)};
 }
 
-// A NonFiniteSearch runs a skipped step again: the device changes nothing before go_on().
+// A NonFiniteSearch runs a skipped step again: the device changes nothing before rearm().
 void Executor::gradient_norm() {
   if (optimizer_->decides_on_device()) {
     const bool counts = stage_.has_head() && grid_.tensor_rank() == 0;

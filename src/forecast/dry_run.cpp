@@ -145,7 +145,7 @@ std::string dry_run_table(const JobPlan& plan, const MemoryLimit& limit) {
     return fmt::format("stage {}: {}, {}", kind.stage, runs_text(kind.ranks), place);
   };
   for (const RankKind& kind : kinds) width = std::max(width, label(kind, "device").size());
-  std::string text = fmt::format("{:{}}", "MiB a rank", width);
+  std::string text = fmt::format("{:{}}", "MiB per rank", width);
   for (const MemoryKind& kind : memory_kinds) text += fmt::format(" {:>9}", kind.name);
   text += fmt::format(" {:>10}\n", "total");
   for (const RankKind& kind : kinds)

@@ -88,16 +88,17 @@ std::optional<Clock::time_point> leaving_time(const RunConfig& run, Clock::time_
 void check_time_left(const RunConfig& run, double left) {
   if (left > 0.0) return;
   throw UsageError(
-      fmt::format("the job ends {:.0f} s after the start of triax, but run.stop_before_end stops "
-                  "the run {:.0f} s before that: no time is left for a step",
-                  std::max(0.0, left + run.stop_before_end), run.stop_before_end),
-      {},
+      "no time is left for a step",
+      fmt::format(
+          "the job ends {:.0f} s after triax started, and run.stop_before_end stops it {:.0f} s "
+          "earlier",
+          std::max(0.0, left + run.stop_before_end), run.stop_before_end),
       "Give the job more time (sbatch --time, run.time_limit), or lower run.stop_before_end to the "
       "time of one step and two checkpoints");
 }
 
-std::optional<Clock::time_point> announced_leaving_time(const RunConfig& run,
-                                                        Clock::time_point start) {
+std::optional<Clock::time_point> logged_leaving_time(const RunConfig& run,
+                                                     Clock::time_point start) {
   if (run.stop_before_end <= 0.0) return {};
   const auto leave = leaving_time(run, start, surroundings());
   if (leave) {

@@ -36,7 +36,7 @@ void check_time_left(const RunConfig& run, double left);
 
 /// leaving_time() for a run that begins its steps now; logs it, and warns if stop_before_end is set
 /// and no end is known. UsageError as in check_time_left().
-std::optional<std::chrono::system_clock::time_point> announced_leaving_time(
+std::optional<std::chrono::system_clock::time_point> logged_leaving_time(
     const RunConfig& run, std::chrono::system_clock::time_point start);
 
 }  // namespace triax

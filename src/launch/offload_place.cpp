@@ -77,8 +77,8 @@ StateBuffers optimizer_on(const ProcessGrid& grid, const Config& config, const S
   return buffers;
 }
 
-void announce_offload(const PlacedConfig& config, const Optimizer& optimizer,
-                      const ParameterStore& store) {
+void log_offload(const PlacedConfig& config, const Optimizer& optimizer,
+                 const ParameterStore& store) {
   const bool on_cpu = config.place.space == MemorySpace::host;
   const ZeroConfig& zero = config.zero;
   const double mib = 1.0 / (1 << 20);

@@ -21,7 +21,7 @@ void remove_left_offload(const ProcessGrid& grid, const Config& config);
 void remove_own_offload(const ProcessGrid& grid, const Config& config);
 
 /// Logs one line per offloaded part of the state.
-void announce_offload(const PlacedConfig& config, const Optimizer& optimizer,
-                      const ParameterStore& store);
+void log_offload(const PlacedConfig& config, const Optimizer& optimizer,
+                 const ParameterStore& store);
 
 }  // namespace triax

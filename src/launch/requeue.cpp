@@ -91,9 +91,9 @@ void record_done(const std::string& run_directory, const std::string& name,
     write_durably(path, job.dump(2) + '\n');
   } catch (const std::exception& error) {
     spdlog::warn(
-        "{} does not record that the run is complete: if this batch job runs again in {}, it "
-        "continues from the checkpoints there, whatever checkpoint.resume is ({})",
-        path, run_directory, error.what());
+        "cannot record in {} that the run is complete ({}). If this batch job runs again in {}, it "
+        "continues from the checkpoints there and ignores checkpoint.resume",
+        path, error.what(), run_directory);
   }
 }
 
@@ -108,11 +108,10 @@ std::string warning_of_loss(const Config& config, std::int64_t step, const std::
 }
 
 std::string resume_hint(const CheckpointConfig& checkpoint, const std::string& name) {
-  if (resumes_newest(checkpoint)) return "the same command continues from there";
-  const std::string other =
-      "the same command with --set checkpoint.resume=auto continues from there";
+  if (resumes_newest(checkpoint)) return "rerun the same command to continue from there";
+  const std::string other = "rerun with --set checkpoint.resume=auto to continue from there";
   return name.empty() ? other
-                      : "this batch job continues from there if it is requeued, otherwise " + other;
+                      : "this batch job continues from there if it is requeued; otherwise " + other;
 }
 
 }  // namespace triax

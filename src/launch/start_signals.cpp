@@ -47,13 +47,12 @@ void StartSignals::watch(int status) const {
   while (::poll(files.data(), files.size(), -1) < 0)
     if (errno != EINTR) return;
   if (files[1].revents != 0) return;  // the start is over: signals now belong to the run
-  signalfd_siginfo came{};
-  const bool told = ::read(signals_, &came, sizeof came) == static_cast<ssize_t>(sizeof came);
-  const std::uint32_t signal = told ? came.ssi_signo : std::uint32_t{SIGUSR1};
+  signalfd_siginfo info{};
+  const bool known = ::read(signals_, &info, sizeof info) == static_cast<ssize_t>(sizeof info);
+  const std::uint32_t signal = known ? info.ssi_signo : std::uint32_t{SIGUSR1};
   // Rank 0 reports a signal that was sent to all ranks.
   if (rank_ != 0) std::this_thread::sleep_for(std::chrono::seconds(1));
-  say("triax: stopped by {} before the first step: there is nothing to save. Rerun the same "
-      "command\n",
+  say("triax: stopped by {} before the first step, with nothing to save. Rerun the same command\n",
       signal == SIGTERM  ? "SIGTERM"
       : signal == SIGHUP ? "SIGHUP"
                          : "SIGUSR1");

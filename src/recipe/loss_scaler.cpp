@@ -47,10 +47,10 @@ void LossScaler::throw_all_skipped() const {
       config_.enabled
           ? fmt::format("gradients were not finite in any; the loss scale is {} now", scale_)
           : "loss or gradients were not finite in any",
-      config_.enabled ? "Raise run.steps, lower fp16.initial_scale_power or fp16.loss_scale, "
-                        "or train in bf16"
-                      : "Lower the learning rate, check the weights that the run starts "
-                        "from, or resume an earlier checkpoint");
+      config_.enabled
+          ? "Raise run.steps, lower fp16.initial_scale_power or fp16.loss_scale, or train in bf16"
+          : "Lower the learning rate, check the weights that the run starts from, or resume an "
+            "earlier checkpoint");
 }
 
 std::string LossScaler::state() const {

@@ -26,17 +26,21 @@ double LossSpikes::median_of_losses() {
   return *middle;
 }
 
-bool LossSpikes::within_reason(double loss) {
-  const double median = median_of_losses();
-  const bool far = loss > config_.factor * median && loss > median + least_excess;
-  return std::isfinite(loss) && (losses_.empty() || !far);
+double LossSpikes::limit_above(double median) const {
+  if (losses_.empty()) return std::numeric_limits<double>::infinity();
+  return std::max(config_.factor * median, median + least_excess);
+}
+
+bool LossSpikes::within_limit(double loss) {
+  return std::isfinite(loss) && loss <= limit_above(median_of_losses());
 }
 
 LossVerdict LossSpikes::count(std::int64_t step, double loss, bool used) {
   last_ = step;
   median_ = median_of_losses();
+  limit_ = limit_above(median_);
   const bool finite = std::isfinite(loss);
-  const bool beyond = !within_reason(loss);
+  const bool beyond = !finite || loss > limit_;
   beyond_ = beyond;
   const bool full = counted_ >= config_.window;
   if (finite && used) counted_ = std::min<std::int64_t>(counted_ + 1, config_.window);
@@ -56,16 +60,16 @@ LossVerdict LossSpikes::count(std::int64_t step, double loss, bool used) {
 }
 
 int LossSpikes::count_rollback(std::int64_t step) {
-  const int before = step > place_end_ ? 0 : rollbacks_;
+  const int before = step > rollbacks_end_ ? 0 : rollbacks_;
   if (before >= config_.max_rollbacks) return 0;
   rollbacks_ = before + 1;
-  place_end_ = std::max(place_end_, step + config_.window);
+  rollbacks_end_ = std::max(rollbacks_end_, step + config_.window);
   return rollbacks_;
 }
 
 std::string LossSpikes::state() const {
   nlohmann::json state = {{"window", losses_}, {"counted", counted_}, {"within", within_}};
-  if (rollbacks_ > 0) state.update({{"rollbacks", rollbacks_}, {"place_end", place_end_}});
+  if (rollbacks_ > 0) state.update({{"rollbacks", rollbacks_}, {"place_end", rollbacks_end_}});
   return state.dump();
 }
 
@@ -81,7 +85,7 @@ void LossSpikes::restore(const std::string& state, std::int64_t steps) {
     counted_ = std::min(read.at("counted").get<std::int64_t>(), std::int64_t{config_.window});
     within_ = std::min(within_, read.at("within").get<std::int64_t>());
     rollbacks_ = read.value("rollbacks", 0);
-    place_end_ = read.value("place_end", std::int64_t{-1});
+    rollbacks_end_ = read.value("place_end", std::int64_t{-1});
   } catch (const nlohmann::json::exception&) {  // no state, or one of another version
   }
   beyond_ = last_ > within_;
@@ -89,10 +93,10 @@ void LossSpikes::restore(const std::string& state, std::int64_t steps) {
 
 void LossSpikes::go_back(const std::string& state, std::int64_t steps) {
   const int rollbacks = rollbacks_;
-  const std::int64_t place_end = place_end_;
+  const std::int64_t rollbacks_end = rollbacks_end_;
   restore(state, steps);
   rollbacks_ = rollbacks;
-  place_end_ = place_end;
+  rollbacks_end_ = rollbacks_end;
   within_ = std::max(within_, steps);
   beyond_ = false;
 }

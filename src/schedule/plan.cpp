@@ -97,8 +97,8 @@ void check_layers(const PlanShape& shape) {
     for (int c = 0; c < shape.chunks; ++c)
       require(shape.layers[s][c] >= 1,
               place(s, c) +
-                  " has no layer (the model has fewer layers than pipeline stages x chunks). "
-                  "Lower parallel.pipeline or parallel.chunks");
+                  " has no layer (the model has fewer layers than pipeline stages x chunks). Lower "
+                  "parallel.pipeline or parallel.chunks");
   }
 }
 

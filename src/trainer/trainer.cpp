@@ -91,7 +91,7 @@ RunEnd Trainer::run(RunRequests::Clock::time_point started) {
     step = make_step(step, end);
   const std::chrono::duration<double> seconds = Clock::now() - begin;
   checkpoints_.finish();
-  checkpoints_.tell_unproven();
+  checkpoints_.log_unproven();
   checkpoints_.give_back_memory();
   if (leader()) record_->pause();
   report_messages(grid_, seconds.count());
@@ -109,15 +109,16 @@ RunEnd Trainer::run(RunRequests::Clock::time_point started) {
 
 void Trainer::open_outputs(const std::vector<std::string>& hosts,
                            RunRequests::Clock::time_point started) {
-  requests_.leave_at(announced_leaving_time(config_.run, started));  // rank 0's clock is the job's
+  requests_.leave_at(logged_leaving_time(config_.run, started));  // rank 0's clock is the job's
   log_run_summary({job_, grid_, rank_.plan, start_, rank_.train_reader,
                    evaluator_ ? evaluator_->samples() : 0, rank_.optimizer, rank_.store});
   set_aside_after(start_.step);
   if (!start_.resumed_from.empty()) checkpoints_.resumed(start_.resumed_from, start_.step);
   if (losses_.within() + 1 < start_.step)
     spdlog::warn(
-        "{}: its losses were beyond reason from step {} on. If they stay so, resume a checkpoint "
-        "of at most {} steps (--set checkpoint.resume=FILE)",
+        "{}: its losses were not finite or above the spike limit (run.loss_spike.factor) from step "
+        "{} on. If they stay so, resume a checkpoint of at most {} steps (--set "
+        "checkpoint.resume=FILE)",
         start_.resumed_from, losses_.within() + 1, losses_.within());
   // Only now: the checkpoints that are left belong to this batch job.
   prepare_run_directory(job_, hosts, batch_job(surroundings()), start_.step);
@@ -177,7 +178,7 @@ RunEnd Trainer::after_step(std::int64_t step, const Due& due) {
   if (due.asked)
     unsaved = save_asked(done, due.stop || due.last);
   else if (file)
-    unsaved = save_or_go_on(done, due.last);
+    unsaved = save_or_continue(done, due.last);
   RunRequest request = due.stop ? step_summary_.request : RunRequest::none;
   if (due.evaluation && !due.stop) {
     request = evaluate(done, !due.last || own_checkpoints_);

@@ -95,7 +95,7 @@ class Trainer {
   void check_end(std::int64_t steps_done);
   /// save_*: return why there is no checkpoint to resume from; empty if there is one.
   std::string save_asked(std::int64_t steps_done, bool wait);
-  std::string save_or_go_on(std::int64_t steps_done, bool wait);
+  std::string save_or_continue(std::int64_t steps_done, bool wait);
   std::string save(std::int64_t steps_done, bool wait);
   RunRequest evaluate(std::int64_t steps_done, bool may_stop);
   std::string save_behind(std::int64_t steps_done);

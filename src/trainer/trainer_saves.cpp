@@ -55,7 +55,7 @@ RunRequest Trainer::evaluate(std::int64_t steps_done, bool may_stop) {
   const FileScope working(grid_.watch());
   if (leader())
     record_->valid(steps_done - 1, without_sign_of_nan(*loss), position(steps_done).tokens);
-  if (losses_.within_reason(*loss)) {
+  if (losses_.within_limit(*loss)) {
     losses_.prove(steps_done);
     checkpoints_.judge(losses_.within(), losses_.beyond());
   }
@@ -71,9 +71,8 @@ RunEnd Trainer::evaluate_if_missing() {
   if (leader()) {
     record_->pause();
     spdlog::warn(
-        "stopped by {} in the validation due after {} of {} steps, before any new step. Rerun the "
-        "same command. If the validation takes longer than the job's time limit, set "
-        "run.eval_steps",
+        "stopped by {} during the validation after {} of {} steps, before any new step. Rerun the "
+        "same command. If validation takes longer than the job's time limit, set run.eval_steps",
         source_of(request), start_.step, config_.run.steps);
   }
   return RunEnd::stopped;
@@ -104,7 +103,7 @@ void Trainer::report_stop(std::int64_t steps_done, RunRequest request, const std
   if (!unsaved.empty())
     throw Error(fmt::format("stopped by {} after {} of {} steps without a checkpoint",
                             source_of(request), steps_done, config_.run.steps),
-                unsaved, "Rerun the same command: it starts where this one started");
+                unsaved, "Rerun the same command: it begins where this run began");
   if (leader())
     spdlog::warn("stopped by {} after {} of {} steps: {}", source_of(request), steps_done,
                  config_.run.steps, resume_hint(config_.checkpoint, batch_job(surroundings())));
@@ -137,8 +136,7 @@ std::string Trainer::leave_ruined(std::int64_t step) {
       sound == checkpoint_path(config_.checkpoint.directory, checkpoint_step(sound));
   return fmt::format(
       "no batch has a finite loss with the weights after {} steps; {} is the newest checkpoint "
-      "with "
-      "a loss within reason: {}",
+      "with a loss within the spike limit: {}",
       step, sound,
       listed ? resume_hint(config_.checkpoint, batch_job(surroundings()))
              : fmt::format("rerun with --set checkpoint.resume={}", sound));
@@ -168,7 +166,7 @@ std::string Trainer::save_behind(std::int64_t steps_done) {
 
 // Writes nothing into the directory of another run.
 std::string Trainer::save_asked(std::int64_t steps_done, bool wait) {
-  if (own_checkpoints_) return save_or_go_on(steps_done, wait);
+  if (own_checkpoints_) return save_or_continue(steps_done, wait);
   const std::string why = fmt::format(
       "{} lies outside run.directory, and this job writes nothing there: checkpoint.interval is 0 "
       "and checkpoint.at_end false",
@@ -183,7 +181,7 @@ std::string Trainer::save_asked(std::int64_t steps_done, bool wait) {
 
 // A failed write ends only a run that would otherwise leave no checkpoint. All ranks see the same
 // error.
-std::string Trainer::save_or_go_on(std::int64_t steps_done, bool wait) {
+std::string Trainer::save_or_continue(std::int64_t steps_done, bool wait) {
   try {
     return save(steps_done, wait);
   } catch (const Error& error) {

@@ -14,8 +14,8 @@ namespace triax {
 std::string Trainer::spike_text(const StepMetrics& metrics) const {
   const LossSpikeConfig& config = losses_.config();
   return fmt::format(
-      "the loss of step {}, {:.4f}, is more than {:g} x {:.4f}, the median of the last "
-      "{} losses that were no spikes",
+      "the loss of step {}, {:.4f}, is more than {:g} x {:.4f}, the median of the last {} losses "
+      "that were no spikes",
       metrics.step, metrics.loss, config.factor, losses_.median(), config.window);
 }
 
@@ -24,8 +24,10 @@ void Trainer::heed_loss(const StepMetrics& metrics) {
   if (leader() && (verdict_ == LossVerdict::first_spike || verdict_ == LossVerdict::back)) {
     record_->pause();
     if (verdict_ == LossVerdict::back)
-      spdlog::info("the loss of step {}, {:.4f}, is within reason again, as before step {}",
-                   metrics.step, metrics.loss, losses_.first_spike());
+      spdlog::info(
+          "the loss of step {}, {:.4f}, is within the spike limit ({:.4f}) again, as before step "
+          "{}",
+          metrics.step, metrics.loss, losses_.limit(), losses_.first_spike());
     else
       spdlog::warn("{} (run.loss_spike)", spike_text(metrics));
   }
@@ -36,8 +38,8 @@ bool Trainer::goes_back(const StepMetrics& metrics) const {
   return metrics.loss_spike && config_.run.loss_spike.action == SpikeAction::rollback;
 }
 
-// Newest checkpoint whose weights have led to a loss within reason, or the one that the run began
-// from; empty if there is none. As rank 0 sees the directory.
+// Newest checkpoint whose weights have led to a loss within the spike limit, or the one that the
+// run began from; empty if there is none. As rank 0 sees the directory.
 std::string Trainer::sound_checkpoint() {
   std::string found;
   agreed(grid_, [&] {
@@ -63,8 +65,7 @@ void Trainer::stop_at_spike(const StepMetrics& metrics) {
                             samples));
   throw Error(
       spike_text(metrics),
-      fmt::format("run.loss_spike.action is \"stop\"; {} is the newest checkpoint from "
-                  "before it",
+      fmt::format("run.loss_spike.action is \"stop\"; {} is the newest checkpoint from before it",
                   file),
       fmt::format("Look at the data of the step ({}), or lower the learning rate, and resume with "
                   "--set checkpoint.resume={}; run.loss_spike.action \"rollback\" skips the data",
@@ -79,7 +80,7 @@ std::int64_t Trainer::roll_back(const StepMetrics& metrics) {
   checkpoints_.give_back_memory();  // loading takes some
   grid_.drain(rank_.stream);
   if (rank_.optimizer.decides_on_device())
-    rank_.optimizer.go_on(rank_.stream);  // if that step was not finite
+    rank_.optimizer.rearm(rank_.stream);  // if that step was not finite
   RollbackMetrics rollback;
   rollback.number = losses_.count_rollback(metrics.step);
   if (rollback.number == 0) throw too_many_rollbacks(metrics);

@@ -70,7 +70,7 @@ StepMetrics Trainer::finish_step(RunningStep& running) {
   StepMetrics metrics = steps_.numbers(running);
   update_loss_scale(metrics);
   if (metrics.skipped) report_skipped(metrics, running);
-  if (metrics.skipped && running.pending()) rank_.optimizer.go_on(rank_.stream);
+  if (metrics.skipped && running.pending()) rank_.optimizer.rearm(rank_.stream);
   bad_steps_.count(metrics, steps_.loss_scaler());
   verdict_ = losses_.count(metrics.step, metrics.loss, !metrics.skipped);
   metrics.loss_spike = is_spike(verdict_);

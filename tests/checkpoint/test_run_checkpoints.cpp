@@ -179,7 +179,7 @@ TEST(RunCheckpoints, TheNewestFromBeforeADivergenceStaysBesideThoseThatAreKept) 
     std::vector<std::string> expected = {"step-000020.h5", "step-000008.h5"};
     if (keep == 2) expected.insert(expected.begin() + 1, "step-000016.h5");
     EXPECT_EQ(checkpoint_names(run), expected);
-    job["run"]["steps"] = 24;  // the resumed file records the last loss within reason
+    job["run"]["steps"] = 24;  // the resumed file records the last loss within the spike limit
     train_to_the_end(job);
     EXPECT_EQ(checkpoint_names(run).back(), "step-000008.h5");
     EXPECT_EQ(checkpoint_names(run).front(), "step-000024.h5");

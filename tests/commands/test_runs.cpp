@@ -191,9 +191,8 @@ TEST_F(Runs, ASecondRunInTheDirectoryIsTurnedAway) {
 TEST_F(Runs, ADivergedRunSaysSoInGoodEnglish) {
   const Outcome run =
       on_job("train",
-             "--set optimizer.type=AdamW --set optimizer.params.lr=1e38 --set "
-             "data.valid=text.txt --set run.eval_interval=1 --set run.max_bad_steps=0 "
-             "--set run.steps=9");
+             "--set optimizer.type=AdamW --set optimizer.params.lr=1e38 --set data.valid=text.txt "
+             "--set run.eval_interval=1 --set run.max_bad_steps=0 --set run.steps=9");
   EXPECT_EQ(run.status, 3) << run.text;
   EXPECT_THAT(run.text, AllOf(HasSubstr("step 1 skipped: loss nan, gradient norm nan"),
                               HasSubstr("validation loss nan"), Not(HasSubstr("-nan")),
@@ -240,7 +239,8 @@ TEST_F(Runs, ALossSpikeIsSaidOnceAndMayEndTheRun) {
   EXPECT_EQ(resumed.status, 0) << resumed.text;
   EXPECT_THAT(resumed.text,
               HasSubstr("step-000002.h5 is kept beside the 1 newest (checkpoint.keep): it is the "
-                        "newest with a loss within reason; the loss of step 3 was not"));
+                        "newest with a loss within the spike limit (run.loss_spike.factor); the "
+                        "loss of step 3 was not"));
   const Outcome refused = on_job("train", "--set run.loss_spike.action=rollback");
   EXPECT_EQ(refused.status, 2) << refused.text;
   EXPECT_THAT(refused.text, HasSubstr("--set: run.loss_spike.action"));

@@ -39,8 +39,8 @@ class SignalledRun : public testing::Test {
   Outcome with_a_signal(const std::string& command, const std::string& run,
                         const std::string& then) const {
     return outcome_of_script(
-        fmt::format("trap 'kill -9 $p' EXIT; {} & p=$!; until [ -s {}/metrics.jsonl ]; "
-                    "do sleep 0.05; done; {}; wait $p",
+        fmt::format("trap 'kill -9 $p' EXIT; {} & p=$!; until [ -s {}/metrics.jsonl ]; do sleep "
+                    "0.05; done; {}; wait $p",
                     command, shell_word(directory_.path(run)), then));
   }
   std::string kill_last_rank(const std::string& run) const {
@@ -81,7 +81,7 @@ TEST_F(SignalledRun, LeavesWithACheckpointAndStatus75AndGoesOnBitForBit) {
   const Outcome stopped = with_a_signal(train("run", ""), "run", "kill -USR1 $p");
   EXPECT_EQ(stopped.status, 75) << stopped.text;
   EXPECT_THAT(stopped.text, AllOf(HasSubstr("stopped by SIGUSR1 after "),
-                                  HasSubstr("the same command continues")));
+                                  HasSubstr("rerun the same command to continue")));
   expect_goes_on("run", "", "");
 }
 
@@ -211,7 +211,7 @@ TEST_F(SignalledRun, OutsideOfABatchJobItSaysHowToGoOn) {
   const Outcome stopped =
       with_a_signal(train("run", "--set checkpoint.resume=never"), "run", "kill -USR1 $p");
   EXPECT_EQ(stopped.status, 75) << stopped.text;
-  EXPECT_THAT(stopped.text, HasSubstr("--set checkpoint.resume=auto continues from there"));
+  EXPECT_THAT(stopped.text, HasSubstr("rerun with --set checkpoint.resume=auto to continue"));
   expect_goes_on("run", "", "--set checkpoint.resume=auto");
 }
 

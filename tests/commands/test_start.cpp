@@ -84,10 +84,10 @@ TEST_F(Start, ASignalEndsItMeanwhile) {
   for (const int signalled : {0, 2}) {
     std::filesystem::remove(directory_.path(fmt::format("pid.{}", signalled)));
     const std::string pid = shell_word(directory_.path(fmt::format("pid.{}", signalled)));
-    const Outcome outcome = outcome_of_script(fmt::format(
-        "{} & p=$!; until [ -s {} ] && grep -q '^SigBlk:.*4a0[01]$' /proc/$(cat {})/status; "
-        "do sleep 0.05; done; sleep 1; kill -TERM $(cat {}); wait $p",
-        launch(2, ""), pid, pid, pid));
+    const Outcome outcome = outcome_of_script(
+        fmt::format("{} & p=$!; until [ -s {} ] && grep -q '^SigBlk:.*4a0[01]$' /proc/$(cat "
+                    "{})/status; do sleep 0.05; done; sleep 1; kill -TERM $(cat {}); wait $p",
+                    launch(2, ""), pid, pid, pid));
     EXPECT_EQ(outcome.status, 75) << outcome.text;
     EXPECT_THAT(outcome.text, HasSubstr("stopped by SIGTERM before the first step"));
   }

@@ -89,9 +89,10 @@ TEST(JobEnd, WithoutTimeForAStepTheRunIsRefused) {
   run.stop_before_end = 180.0;
   EXPECT_NO_THROW(check_time_left(run, 0.5));
   for (const auto& [left, text] : {std::pair(-5.0,
-                                             "the job ends 175 s after the start of triax, but "
-                                             "run.stop_before_end stops the run 180 s before that"),
-                                   std::pair(-500.0, "the job ends 0 s behind")}) {
+                                             "no time is left for a step (the job ends 175 s after "
+                                             "triax started, and run.stop_before_end stops it "
+                                             "180 s earlier)"),
+                                   std::pair(-500.0, "the job ends 0 s after triax started")}) {
     try {
       check_time_left(run, left);
       FAIL() << left;

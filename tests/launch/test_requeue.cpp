@@ -157,9 +157,9 @@ TEST(WarningOfLoss, IsForBatchJobsOfManyStepsWithoutAnInterval) {
 
 TEST(WayOn, NamesWhatTheCommandNeeds) {
   CheckpointConfig checkpoint{"", 0, 3, "auto", true};
-  EXPECT_EQ(resume_hint(checkpoint, "42"), "the same command continues from there");
+  EXPECT_EQ(resume_hint(checkpoint, "42"), "rerun the same command to continue from there");
   checkpoint.resume = "never";
-  EXPECT_THAT(resume_hint(checkpoint, ""), HasSubstr("--set checkpoint.resume=auto continues"));
+  EXPECT_THAT(resume_hint(checkpoint, ""), HasSubstr("rerun with --set checkpoint.resume=auto"));
   EXPECT_THAT(resume_hint(checkpoint, "42"),
               AllOf(HasSubstr("this batch job continues"), HasSubstr("checkpoint.resume=auto")));
 }

@@ -30,6 +30,7 @@ TEST(LossSpikes, AreAboveAFactorTimesTheMedian) {
   EXPECT_EQ(losses.median(), 2.0);
   EXPECT_EQ(losses.count(5, 9.1, true), first_spike) << "of 2, 3, 5 and 6 it is 3";
   EXPECT_EQ(losses.median(), 3.0);
+  EXPECT_EQ(losses.limit(), 9.0);
 }
 
 // Losses of a fine-tuned model are near zero and vary by factors.
@@ -38,13 +39,14 @@ TEST(LossSpikes, SmallLossesAreNoSpikes) {
   EXPECT_THAT(verdicts(losses, {0.01, 0.02, 0.01, 0.2, 0.5}), testing::Each(none));
   EXPECT_FALSE(losses.beyond());
   EXPECT_EQ(losses.count(5, 0.9, true), first_spike) << "more than half a nat above 0.2";
+  EXPECT_DOUBLE_EQ(losses.limit(), 0.7);
 }
 
 TEST(LossSpikes, AreNoneBeforeAWindowOfLosses) {
   LossSpikes losses = spikes(3);
   EXPECT_THAT(verdicts(losses, {1.0, 9.0, 9.0, 9.0}),
               testing::ElementsAre(none, none, none, first_spike));
-  EXPECT_EQ(losses.within(), 0) << "and yet they are beyond reason";
+  EXPECT_EQ(losses.within(), 0) << "and yet they are beyond the limit";
   EXPECT_TRUE(losses.beyond());
 }
 
@@ -58,8 +60,8 @@ TEST(LossSpikes, AValidationProvesWeightsBeforeTheNextLoss) {
   EXPECT_EQ(losses.within(), 2) << "an older one proves nothing new";
 }
 
-// Losses beyond reason do not enter the median.
-TEST(LossSpikes, StayBeyondReasonUntilTheLossIsBack) {
+// Losses beyond the limit do not enter the median.
+TEST(LossSpikes, StayBeyondTheLimitUntilTheLossIsBack) {
   LossSpikes losses = spikes(2);
   verdicts(losses, {1.0, 1.0});
   EXPECT_EQ(losses.count(2, 7.0, true), first_spike);
@@ -73,7 +75,7 @@ TEST(LossSpikes, StayBeyondReasonUntilTheLossIsBack) {
   EXPECT_EQ(losses.count(101, 1.0, true), none);
 }
 
-TEST(LossSpikes, ALossThatIsNotFiniteIsBeyondReasonAndNoSpike) {
+TEST(LossSpikes, ALossThatIsNotFiniteIsBeyondTheLimitAndNoSpike) {
   LossSpikes losses = spikes(2);
   verdicts(losses, {1.0, 1.0});
   for (const double loss : {std::nan(""), HUGE_VAL}) EXPECT_EQ(losses.count(2, loss, false), none);

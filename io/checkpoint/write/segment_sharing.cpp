@@ -37,8 +37,8 @@ SegmentSharing::SegmentSharing(const Ranks& ranks, std::int64_t bytes)
     : ranks_(ranks),
       bytes_((bytes + line - 1) / line * line),
       others_(static_cast<std::size_t>(ranks.size)),
-      told_(others_.size()),
-      heard_(others_.size()) {}
+      sent_(others_.size()),
+      received_(others_.size()) {}
 
 // Whether all ranks have the same SharedMemory::Home. Checked before memory is allocated.
 bool SegmentSharing::same_home(const SharedMemory::Home& own) const {
@@ -87,12 +87,12 @@ bool SegmentSharing::is_staged(const DataSegment& segment) const {
 
 // Lists the segments for other ranks, and copies them to staging unless they lie there already.
 void SegmentSharing::list(std::span<const OwnedSegment> segments) {
-  std::ranges::fill(told_, Told{});
+  std::ranges::fill(sent_, SegmentList{});
   for (const auto& [owner, segment] : segments)
-    if (owner != ranks_.rank) ++told_[static_cast<std::size_t>(owner)].count;
+    if (owner != ranks_.rank) ++sent_[static_cast<std::size_t>(owner)].count;
   std::int64_t length = 0;
-  for (Told& one : told_) one.first = std::exchange(length, length + one.count);
-  for (Told& one : told_) one.length = length;
+  for (SegmentList& one : sent_) one.first = std::exchange(length, length + one.count);
+  for (SegmentList& one : sent_) one.length = length;
   const std::int64_t room = bytes_ - length * beside;
   check(room >= 0, "{} segments in a part of {} bytes", length, bytes_);
   const bool staged = std::ranges::any_of(
@@ -118,9 +118,9 @@ void SegmentSharing::collect(std::int64_t part, std::span<const OwnedSegment> se
   for (const auto& [owner, segment] : segments)
     if (owner == ranks_.rank) to_write_.push_back(segment);
   std::vector<std::size_t> ends = {to_write_.size()};  // of each rank's list
-  for (std::size_t rank = 0; rank < heard_.size(); ++rank) {
+  for (std::size_t rank = 0; rank < received_.size(); ++rank) {
     if (static_cast<int>(rank) == ranks_.rank) continue;
-    const Told& one = heard_[rank];
+    const SegmentList& one = received_[rank];
     const SharedMemory& memory = others_[rank];
     for (const auto& [file, offset, bytes, at] :
          listed(memory, part, one.length)
@@ -138,14 +138,14 @@ SegmentSharing::Outcome SegmentSharing::run(std::span<const OwnedSegment> segmen
                                             const Take& take) {
   FirstFailure failure;
   failure.of([&] { list(segments); });
-  if (failure.met()) std::ranges::fill(told_, Told{});
-  for (Told& one : told_) one.more = more ? 1 : 0;
+  if (failure.met()) std::ranges::fill(sent_, SegmentList{});
+  for (SegmentList& one : sent_) one.more = more ? 1 : 0;
   std::atomic_thread_fence(std::memory_order_release);
   {
     const WaitScope waiting(ranks_.watch);
-    constexpr int words = sizeof(Told) / sizeof(std::int64_t);
+    constexpr int words = sizeof(SegmentList) / sizeof(std::int64_t);
     MPI_Request request = MPI_REQUEST_NULL;
-    check_mpi(MPI_Ialltoall(told_.data(), words, MPI_INT64_T, heard_.data(), words, MPI_INT64_T,
+    check_mpi(MPI_Ialltoall(sent_.data(), words, MPI_INT64_T, received_.data(), words, MPI_INT64_T,
                             ranks_.comm, &request),
               "MPI_Ialltoall", file_ranks);
     wait_yielding(request);
@@ -158,7 +158,8 @@ SegmentSharing::Outcome SegmentSharing::run(std::span<const OwnedSegment> segmen
     collect(part, segments);
     take(to_write_);
   });
-  const bool any_more = std::ranges::any_of(heard_, [](const Told& one) { return one.more != 0; });
+  const bool any_more =
+      std::ranges::any_of(received_, [](const SegmentList& one) { return one.more != 0; });
   return {any_more, failure.first()};
 }
 

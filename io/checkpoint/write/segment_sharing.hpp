@@ -58,7 +58,7 @@ class SegmentSharing {
   };
   static_assert(sizeof(Listed) == beside);
   // Announcement of one rank to another: length of its list, and the range of it for the other.
-  struct Told {
+  struct SegmentList {
     std::int64_t length = 0, first = 0, count = 0, more = 0;
   };
   bool same_home(const SharedMemory::Home& own) const;
@@ -74,11 +74,11 @@ class SegmentSharing {
   }
 
   Ranks ranks_;
-  std::int64_t bytes_;                // of one buffer; the memory has two
-  SharedMemory mine_;                 // memory of this rank
-  std::vector<SharedMemory> others_;  // memory of the other ranks, by rank
-  std::int64_t part_ = 0;             // begin of the next run's buffer
-  std::vector<Told> told_, heard_;    // by rank
+  std::int64_t bytes_;                        // of one buffer; the memory has two
+  SharedMemory mine_;                         // memory of this rank
+  std::vector<SharedMemory> others_;          // memory of the other ranks, by rank
+  std::int64_t part_ = 0;                     // begin of the next run's buffer
+  std::vector<SegmentList> sent_, received_;  // by rank
   std::vector<DataSegment> to_write_;
 };
 

@@ -8,20 +8,11 @@
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/device/device_backend.hpp"
+#include "kernels/base/process/host_name.hpp"
 #include "src/comm/device/device_binding.hpp"
 #include "src/comm/topology/topology.hpp"
 
 namespace triax {
-namespace {
-
-std::string host_name() {
-  std::array<char, MPI_MAX_PROCESSOR_NAME> name{};
-  int length = 0;
-  if (MPI_Get_processor_name(name.data(), &length) != MPI_SUCCESS) return "an unnamed host";
-  return {name.data(), static_cast<std::size_t>(length)};
-}
-
-}  // namespace
 
 ProcessGrid::Impl::Impl(MPI_Comm user_world, const GridShape& grid_shape,
                         const std::vector<int>& node_of_rank, double timeout,

@@ -32,10 +32,9 @@ double limit_asked() {
 }
 
 void say_waiting(const LaunchedProcess& process, double waited, const std::string& what_next) {
-  say("triax: process {} of {}, on {}, has waited {:.4g} s in MPI_Init for the others. A "
-      "process that has not started triax, or uses another MPI library, blocks them all. Check "
-      "that "
-      "every process of the job runs, and read the launcher's messages. {}\n",
+  say("triax: process {} of {}, on {}, has waited {:.4g} s in MPI_Init for the others. A process "
+      "that has not started triax, or uses another MPI library, blocks them all. Check that every "
+      "process of the job runs, and read the launcher's messages. {}\n",
       process.number, process.count, host_name(), waited, what_next);
 }
 

@@ -127,10 +127,11 @@ bool MpiSession::all_arrive(double patience) {
 
 bool MpiSession::any(bool own, double patience) {
   if (exit_ == MPI_COMM_NULL) return own;
-  said_ = own ? 1 : 0;
+  own_flag_ = own ? 1 : 0;
   MPI_Request request = MPI_REQUEST_NULL;
-  return MPI_Iallreduce(&said_, &heard_, 1, MPI_INT, MPI_MAX, exit_, &request) != MPI_SUCCESS ||
-         !complete_within(request, patience) || heard_ != 0;
+  return MPI_Iallreduce(&own_flag_, &any_flag_, 1, MPI_INT, MPI_MAX, exit_, &request) !=
+             MPI_SUCCESS ||
+         !complete_within(request, patience) || any_flag_ != 0;
 }
 
 void MpiSession::abort(int status) const {

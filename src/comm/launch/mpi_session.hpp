@@ -55,7 +55,7 @@ class MpiSession {
  private:
   MPI_Comm exit_ = MPI_COMM_NULL;  // separate from all other messages
   bool arrived_ = false;
-  int said_ = 0, heard_ = 0;  // buffers of any(): MPI may use them after a timeout
+  int own_flag_ = 0, any_flag_ = 0;  // buffers of any(): MPI may use them after a timeout
   double limit_ = std::numeric_limits<double>::infinity();  // seconds
   int exceptions_;                                          // exceptions under way at construction
   int status_ = 0;

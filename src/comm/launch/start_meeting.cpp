@@ -95,8 +95,8 @@ struct StartMeeting::Failure {
 class StartMeeting::Arrivals {
  public:
   Arrivals(MPI_Comm comm, int size, const Failure& own)
-      : comm_(comm), told_(static_cast<std::size_t>(size)) {
-    told_.front() = own;
+      : comm_(comm), reports_(static_cast<std::size_t>(size)) {
+    reports_.front() = own;
   }
   /// Waits until all have reported, at most `seconds`, or a short time after one has failed.
   void wait(double seconds) {
@@ -113,20 +113,21 @@ class StartMeeting::Arrivals {
   /// Lowest rank that failed; -1 if none.
   int first_failed() const {
     const auto failed =
-        std::ranges::find_if(told_, [](const auto& told) { return told && told->status != 0; });
-    return failed == told_.end() ? -1 : static_cast<int>(failed - told_.begin());
+        std::ranges::find_if(reports_, [](const auto& one) { return one && one->status != 0; });
+    return failed == reports_.end() ? -1 : static_cast<int>(failed - reports_.begin());
   }
   /// True if all reports so far are equal.
   bool alike() const {
-    std::vector<std::optional<Failure>> came;
-    std::ranges::copy_if(told_, std::back_inserter(came), &std::optional<Failure>::has_value);
-    return std::ranges::adjacent_find(came, std::not_equal_to()) == came.end();
+    std::vector<std::optional<Failure>> reported;
+    std::ranges::copy_if(reports_, std::back_inserter(reported),
+                         &std::optional<Failure>::has_value);
+    return std::ranges::adjacent_find(reported, std::not_equal_to()) == reported.end();
   }
-  const Failure& of(int rank) const { return *told_[static_cast<std::size_t>(rank)]; }
+  const Failure& of(int rank) const { return *reports_[static_cast<std::size_t>(rank)]; }
   std::vector<int> missing() const {
     std::vector<int> ranks;
-    for (std::size_t r = 0; r < told_.size(); ++r)
-      if (!told_[r]) ranks.push_back(static_cast<int>(r));
+    for (std::size_t r = 0; r < reports_.size(); ++r)
+      if (!reports_[r]) ranks.push_back(static_cast<int>(r));
     return ranks;
   }
 
@@ -142,12 +143,12 @@ class StartMeeting::Arrivals {
       checked(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
       std::string text(static_cast<std::size_t>(bytes), ' ');
       checked(MPI_Mrecv(text.data(), bytes, MPI_BYTE, &message, &status), "MPI_Mrecv");
-      told_[static_cast<std::size_t>(status.MPI_SOURCE)] = Failure::of(text);
+      reports_[static_cast<std::size_t>(status.MPI_SOURCE)] = Failure::of(text);
     }
   }
 
   MPI_Comm comm_;
-  std::vector<std::optional<Failure>> told_;  // by rank; nullopt: no report yet
+  std::vector<std::optional<Failure>> reports_;  // by rank; nullopt: no report yet
 };
 
 void StartMeeting::meet(double seconds) const {
@@ -161,14 +162,14 @@ void StartMeeting::fail(const std::string& why, int status) const {
   own.raise();
 }
 
-// Rank 0: first tells all that it is here, so that they leave the timeout to it, and finally sends
+// Rank 0: first sends `here` to all, so that they leave the timeout to it, and finally sends
 // the verdict.
 void StartMeeting::gather(double seconds, const Failure& own) const {
-  std::vector<PostedMessage> told;
-  const auto tell_all = [&](Tag tag, const std::string& text) {
-    for (int r = 1; r < size_; ++r) told.push_back(PostedMessage::sent(comm_.get(), r, tag, text));
+  std::vector<PostedMessage> sent;
+  const auto send_all = [&](Tag tag, const std::string& text) {
+    for (int r = 1; r < size_; ++r) sent.push_back(PostedMessage::sent(comm_.get(), r, tag, text));
   };
-  tell_all(Tag::here, "");
+  send_all(Tag::here, "");
   Arrivals arrivals(comm_.get(), size_, own);
   arrivals.wait(seconds);
   Failure failure;
@@ -186,9 +187,9 @@ void StartMeeting::gather(double seconds, const Failure& own) const {
   } else if (const std::vector<int> missing = arrivals.missing(); !missing.empty()) {
     end(missing, seconds);
   }
-  tell_all(Tag::verdict, failure.text());
+  send_all(Tag::verdict, failure.text());
   // After a failure, some ranks may never come to receive it.
-  (void)complete_within(told, failure.status == 0 ? seconds : patience_for_others);
+  (void)complete_within(sent, failure.status == 0 ? seconds : patience_for_others);
   if (failure.status != 0) failure.raise();
 }
 
@@ -212,10 +213,10 @@ void StartMeeting::report(double seconds, const Failure& own) const {
 }
 
 void StartMeeting::end(const std::vector<int>& missing, double seconds) const {
-  say("triax: {} of {} ranks, seen from rank {} on {}, did not come to the start within "
-      "{:.4g} s (run.collective_timeout): {}. Such a rank may still be reading the job or "
-      "looking for its data. Check that the file systems respond there, or raise "
-      "run.collective_timeout. The job ends with status {}; rerun the same command\n",
+  say("triax: {} of {} ranks, seen from rank {} on {}, did not come to the start within {:.4g} s "
+      "(run.collective_timeout): {}. Such a rank may still be reading the job or looking for its "
+      "data. Check that the file systems respond there, or raise run.collective_timeout. The job "
+      "ends with status {}; rerun the same command\n",
       missing.size(), size_, rank_, hosts_[static_cast<std::size_t>(rank_)], seconds,
       ranks_on_hosts(missing, hosts_), run_time_failure);
   end_job(run_time_failure);

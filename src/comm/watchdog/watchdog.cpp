@@ -81,7 +81,7 @@ void Watchdog::watch() {
     if (!same) limit = seconds_;
     seen = now;
     if (waited < limit) continue;
-    const double more = may_go_on(waited, lock);
+    const double more = time_granted(waited, lock);
     if (more == 0.0) waited = 0.0;
     limit = more == 0.0 ? seconds_ : waited + more;
   }
@@ -104,7 +104,7 @@ std::string Watchdog::work_on_files(const StallExchange::Answers& others) const 
 
 // Ends the job, or returns the seconds after which to check again if file work explains the wait; 0
 // if the wait has ended.
-double Watchdog::may_go_on(double waited, std::unique_lock<std::mutex>& lock) {
+double Watchdog::time_granted(double waited, std::unique_lock<std::mutex>& lock) {
   const std::uint32_t wait = board_.waits();
   const bool patient = waited < patience_with_files * seconds_;
   double postponed = board_.postponed_for();
@@ -153,9 +153,9 @@ void Watchdog::end(double waited, const StallExchange::Answers& others) {
     if (exchange_) exchange_->take_back();
     return;
   }
-  say("triax: {}\nThe job ends with status {}: run.collective_timeout is {:.4g} s. Look "
-      "for the first failure of a rank or node; if ranks are only slow, raise "
-      "run.collective_timeout. The same command resumes from the newest checkpoint\n",
+  say("triax: {}\nThe job ends with status {}: run.collective_timeout is {:.4g} s. Look for the "
+      "first failure of a rank or node; if ranks are only slow, raise run.collective_timeout. The "
+      "same command resumes from the newest checkpoint\n",
       report, run_time_failure, seconds_);
   // If nodes do not hear each other (yet), one rank of each node reports what its node knows.
   if (board_.has_other_nodes() && (!exchange_ || !others.problem.empty()))

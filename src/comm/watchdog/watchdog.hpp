@@ -32,7 +32,7 @@ class Watchdog {
   void watch();
   void wait_for_the_end(std::unique_lock<std::mutex>& lock);
   std::string work_on_files(const StallExchange::Answers& others) const;
-  double may_go_on(double waited, std::unique_lock<std::mutex>& lock);
+  double time_granted(double waited, std::unique_lock<std::mutex>& lock);
   void end(double waited, const StallExchange::Answers& others);
 
   ProgressBoard& board_;

@@ -114,8 +114,8 @@ Names files_of(Settings& settings, const std::string& key, const std::string& pa
   if (pattern.find("**") != std::string::npos) {
     settings.error(errors, key,
                    pattern +
-                       ": ** is not known here: a * matches names of one level. Name each "
-                       "level, as in [\"corpus/*.bin\", \"corpus/*/*.bin\"]");
+                       ": ** is not known here: a * matches names of one level. Name each level, "
+                       "as in [\"corpus/*.bin\", \"corpus/*/*.bin\"]");
     return {};
   }
   const PatternMatches found = matches_of(pattern, naming_file);

@@ -177,9 +177,8 @@ void check_schedule(Settings& s, ErrorList& errors) {
   const auto accumulation = s.integer("gradient_accumulation_steps");
   if (row.microbatches_fill_stages && accumulation % stages != 0)
     s.error(errors, "gradient_accumulation_steps",
-            fmt::format("{} is not a multiple of parallel.pipeline {}, as schedule {} "
-                        "needs. Say a "
-                        "multiple, or parallel.schedule 1f1b",
+            fmt::format("{} is not a multiple of parallel.pipeline {}, as schedule {} needs. Set "
+                        "it to a multiple, or set parallel.schedule to 1f1b",
                         accumulation, stages, row.name));
 }
 

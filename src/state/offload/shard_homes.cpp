@@ -38,18 +38,18 @@ void ShardInHost::visit(const Stream&, Access access, const Visitor& visit) {
 void ShardOnDiskOfDevice::start_load() {
   file_.start_read(unit_);
   loaded_.acquire();
-  way_ = Under::reading;
+  transfer_ = Transfer::reading;
 }
 
 // Throws if the disk failed.
 void ShardOnDiskOfDevice::move_up() {
   file_.wait_read(unit_);
   loaded_.move_up(file_.at(unit_, 0));
-  way_ = Under::nothing;
+  transfer_ = Transfer::idle;
 }
 
 Tensor ShardOnDiskOfDevice::wait_load(const Stream& stream) {
-  if (way_ == Under::reading) move_up();
+  if (transfer_ == Transfer::reading) move_up();
   return loaded_.wait(stream);
 }
 
@@ -63,24 +63,24 @@ void ShardOnDiskOfDevice::unload(const Stream& stream) {
 void ShardOnDiskOfDevice::start_save(const Stream& stream, bool stepped_on_host) {
   if (stepped_on_host) return write();
   loaded_.move_down(stream, file_.at(unit_, 0));
-  way_ = Under::leaving;
+  transfer_ = Transfer::writing;
 }
 
 void ShardOnDiskOfDevice::write() {
   loaded_.wait_moved();
   file_.start_write(unit_);
-  way_ = Under::nothing;
+  transfer_ = Transfer::idle;
 }
 
 void ShardOnDiskOfDevice::wait_save() {
-  if (way_ == Under::leaving) write();
+  if (transfer_ == Transfer::writing) write();
   file_.wait_write(unit_);
   loaded_.give_up();
 }
 
 void ShardOnDiskOfDevice::progress() {
-  if (way_ == Under::reading && file_.test_read(unit_)) move_up();
-  if (way_ == Under::leaving && loaded_.has_moved()) write();
+  if (transfer_ == Transfer::reading && file_.test_read(unit_)) move_up();
+  if (transfer_ == Transfer::writing && loaded_.has_moved()) write();
 }
 
 Tensor ShardOnDiskOfDevice::on_host() {

@@ -60,18 +60,14 @@ class ShardOnDiskOfDevice final : public StoredShard {
   void visit(const Stream& stream, Access access, const Visitor& visit) override;
 
  private:
-  enum class Under : std::uint8_t {
-    nothing,
-    reading,
-    leaving
-  };  // the transfer under way, between disk and device
+  enum class Transfer : std::uint8_t { idle, reading, writing };  // between disk and device
   void move_up();
   void write();
 
   OffloadStore& file_;
   int unit_;
   LoadedShard loaded_;
-  Under way_ = Under::nothing;
+  Transfer transfer_ = Transfer::idle;
 };
 
 }  // namespace triax

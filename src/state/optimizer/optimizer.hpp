@@ -76,10 +76,10 @@ class Optimizer {
   /// The same without waiting, if decides_on_device(): the device finds the clip factor and whether
   /// the step may change anything. `loss`: this rank's share of the loss, (1) float64 on the
   /// device; empty: none. A loss that is not finite makes the step unusable; after such a step
-  /// nothing changes until go_on(). `all`: all ranks, for device memory.
+  /// nothing changes until rearm(). `all`: all ranks, for device memory.
   LateNumbers late_gradient_norm(const Stream& stream, Communicator& all,
                                  std::optional<double> loss_scale, const Tensor& loss);
-  void go_on(const Stream& stream) const { verdict_.go_on(stream); }
+  void rearm(const Stream& stream) const { verdict_.rearm(stream); }
   /// Sets a function that each step() calls before it changes anything. Nothing else changes
   /// parameters, master copy and moments during a run: in a gather, each rank sends what its own
   /// steps made.

@@ -58,11 +58,11 @@ class StepVerdict {
   /// Host decision: `factor` applies to later steps of `stream`; NaN: they change nothing.
   void decide(const Stream& stream, float factor) const;
   /// Device decision. Collective over `all`. `loss`: this rank's share of it, (1) float64; empty:
-  /// none. After an unusable step nothing changes until go_on().
+  /// none. After an unusable step nothing changes until rearm().
   LateNumbers decide(const Stream& stream, Communicator& all, const Tensor& loss,
                      const ClipRule& rule);
   /// Re-enables steps, after the host has seen that one was unusable.
-  void go_on(const Stream& stream) const { fill_zero(stream, factor()); }
+  void rearm(const Stream& stream) const { fill_zero(stream, factor()); }
 
  private:
   Tensor sums() const { return sums_.tensor(DType::f64, {2}); }

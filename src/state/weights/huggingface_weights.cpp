@@ -105,12 +105,11 @@ bool fits(const SafetensorsReader& reader, const std::string& prefix,
     throw Error(fmt::format("{}: tensor {} is missing", directory, tensor),
                 "the model of config.json needs it",
                 "Check that weights and config.json belong together");
-  throw Error(
-      fmt::format("{}: tensor {} is missing", directory, tensor),
-      fmt::format("the files have {}, and without the prefix {} their tensors are not those "
-                  "of the model of config.json",
-                  longer.name, longer.prefix),
-      "Save the weights without the prefix, and check that config.json belongs to them");
+  throw Error(fmt::format("{}: tensor {} is missing", directory, tensor),
+              fmt::format("the files have {}, and without the prefix {} their tensors are not "
+                          "those of the model of config.json",
+                          longer.name, longer.prefix),
+              "Save the weights without the prefix, and check that config.json belongs to them");
 }
 
 }  // namespace

@@ -31,19 +31,19 @@ RunRecord::RunRecord(const Config& config, std::int64_t first_step)
 void RunRecord::step(const StepMetrics& metrics) {
   metrics_.write(metrics);
   progress_.step(metrics);
-  tell_problem();
+  log_problem();
 }
 
 void RunRecord::valid(std::int64_t step, double loss, std::int64_t tokens) {
   metrics_.write_valid(step, loss, tokens);
   pause();
   spdlog::info("after {} of {} steps: validation loss {:.4f}", step + 1, steps_, loss);
-  tell_problem();
+  log_problem();
 }
 
 void RunRecord::rollback(const RollbackMetrics& rollback) {
   metrics_.write_rollback(rollback);
-  tell_problem();
+  log_problem();
 }
 
 void RunRecord::close(bool done) {
@@ -55,10 +55,10 @@ void RunRecord::close(bool done) {
   }
 }
 
-void RunRecord::tell_problem() {
+void RunRecord::log_problem() {
   const bool waiting = !metrics_.problem().empty();
-  if (waiting == told_) return;
-  told_ = waiting;
+  if (waiting == problem_logged_) return;
+  problem_logged_ = waiting;
   pause();
   if (waiting)
     spdlog::error(

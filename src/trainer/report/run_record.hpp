@@ -29,12 +29,12 @@ class RunRecord {
   void close(bool done);
 
  private:
-  void tell_problem();
+  void log_problem();
 
   std::int64_t steps_;  // of the run
   MetricsWriter metrics_;
   Progress progress_;
-  bool told_ = false;
+  bool problem_logged_ = false;
 };
 
 }  // namespace triax

@@ -33,8 +33,7 @@ std::string zero_text(const PlacedConfig& config) {
   const int ranks = shard.size * shard.groups;
   if (shard.zero_stage > 0 && shard.size == 1)
     return fmt::format(
-        "ZeRO-{}: with one data rank nothing is sharded, and offloaded parameters are "
-        "gathered",
+        "ZeRO-{}: with one data rank nothing is sharded, and offloaded parameters are gathered",
         shard.zero_stage);
   if (shard.zero_stage > 0)
     return fmt::format("ZeRO-{}: state is sharded over {} data rank(s), in {} group(s)",
@@ -75,9 +74,9 @@ std::vector<std::string> config_warnings(const PlacedConfig& config) {
   const int group = shard_size(config);
   if (config.zero.shard_by_hpz && group < config.parallel.data)
     lines.push_back(
-        fmt::format("zero_optimization.zero_hpz_partition_size: everything that ZeRO-{} "
-                    "shards is sharded over {} data ranks, in {} copies, as by mics_shard_size; "
-                    "ZeRO++ would do so for the parameters only and shard the rest over all {}",
+        fmt::format("zero_optimization.zero_hpz_partition_size: everything that ZeRO-{} shards is "
+                    "sharded over {} data ranks, in {} copies, as by mics_shard_size; ZeRO++ would "
+                    "do so for the parameters only and shard the rest over all {}",
                     config.zero.stage, group, config.parallel.data / group, config.parallel.data));
   if (config.checkpoint.async == AsyncWrites::where_it_fits && !takes_copy(config))
     lines.push_back(
@@ -155,11 +154,11 @@ void log_run_summary(const RunFacts& run) {
                run.grid.size(), run.grid.nodes(), config.parallel.tensor, config.parallel.pipeline,
                config.parallel.data);
   spdlog::info(
-      "{:.2f}M parameters, batch {} = micro {} x accumulation {} x data {}, {} tokens a step",
+      "{:.2f}M parameters, batch {} = micro {} x accumulation {} x data {}, {} tokens per step",
       1e-6 * parameters, config.batch.global, config.batch.micro, config.batch.accumulation,
       config.parallel.data, config.batch.global * config.data.sequence_length);
   spdlog::info("precision {}", precision_text(config.precision));
-  spdlog::info("{} tokens of training data, {} samples an epoch", run.data.tokens(),
+  spdlog::info("{} tokens of training data, {} samples per epoch", run.data.tokens(),
                run.data.samples());
   if (const std::string line = validation_text(config, run.validation_samples); !line.empty())
     spdlog::info("{}", line);
@@ -183,7 +182,7 @@ void log_run_summary(const RunFacts& run) {
     spdlog::info("rank 0 will hold on its GPU {}", memory_text(memory.on_gpu()));
   for (const std::string& line : gpu_notes(config, true)) spdlog::info("{}", line);
   spdlog::info("a step sends, all ranks together: {}", messages_text(run.plan.messages));
-  announce_offload(config, run.optimizer, run.store);
+  log_offload(config, run.optimizer, run.store);
   if (config.dump_state) spdlog::info("{}", run.job.resolved);
   if (!run.job.accepted.empty())
     spdlog::info("accepted without effect here (triax config --reference says why): {}",

@@ -129,8 +129,8 @@ TEST(StartMeeting, NamesTheFirstFewThatAreMissing) {
   const std::vector<std::string> hosts = {"a", "a", "b", "b", "c", "c", "d", "d", "e", "e"};
   EXPECT_EQ(ranks_on_hosts({2}, hosts), "rank 2 on b");
   EXPECT_EQ(ranks_on_hosts({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, hosts),
-            "rank 0 on a, rank 1 on a, rank 2 on b, rank 3 on b, rank 4 on c, rank 5 on c, "
-            "rank 6 on d, rank 7 on d and 2 more");
+            "rank 0 on a, rank 1 on a, rank 2 on b, rank 3 on b, rank 4 on c, rank 5 on c, rank 6 "
+            "on d, rank 7 on d and 2 more");
 }
 
 }  // namespace

@@ -108,8 +108,9 @@ TEST(StallReport, SaysWhyNodesDidNotHearEachOther) {
   Stall stall = stall_of_a_sum();
   EXPECT_THAT(stall_report(stall, {}), Not(HasSubstr("could not exchange")));
   stall.problem = "cannot write x: No space left on device";
-  EXPECT_THAT(stall_report(stall, {}), HasSubstr("could not exchange their reports: cannot "
-                                                 "write x: No space left on device"));
+  EXPECT_THAT(
+      stall_report(stall, {}),
+      HasSubstr("could not exchange their reports: cannot write x: No space left on device"));
 }
 
 TEST(StallReport, AMessageHasOnePeer) {

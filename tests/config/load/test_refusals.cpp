@@ -157,7 +157,7 @@ const Refusal refusals[] = {
         "gradient_accumulation_steps": 3)",
      "gradient_accumulation_steps: 3",
      "is not a multiple of parallel.pipeline 2, as schedule interleaved needs",
-     "Say a multiple, or parallel.schedule 1f1b"},
+     "Set it to a multiple, or set parallel.schedule to 1f1b"},
     {"BatchThatDoesNotAddUp",
      R"(, "train_batch_size": 9, "train_micro_batch_size_per_gpu": 1,
         "gradient_accumulation_steps": 2)",

@@ -69,9 +69,9 @@ TEST_F(ModelSection, RopeScalingOfTheJobLiesOverTheFiles) {
   };
   EXPECT_EQ(with(".factor=16"), (RopeScaling{RopeType::llama3, 16.0, 1.0, 4.0, 8192}));
   EXPECT_EQ(with(R"(={"rope_type":"default"})"), RopeScaling{});
-  EXPECT_THAT(error_of(with_model(R"({"config": "hf/config.json", "rope_scaling": {"facto": 2}})")),
-              HasSubstr("model.rope_scaling.facto: unknown key (nearest: "
-                        "model.rope_scaling.factor)"));
+  EXPECT_THAT(
+      error_of(with_model(R"({"config": "hf/config.json", "rope_scaling": {"facto": 2}})")),
+      HasSubstr("model.rope_scaling.facto: unknown key (nearest: model.rope_scaling.factor)"));
 }
 
 TEST_F(ModelSection, UnknownKeysOfTheFileAreAWarning) {
@@ -168,10 +168,9 @@ TEST_F(ModelSection, WhatTheJobSaysIsJudgedWithoutItsFamilyAndFiles) {
 
 TEST_F(ModelSection, FilesThatCannotBeReadHaveTheJobsLine) {
   hf();
-  EXPECT_EQ(
-      error_of(with_model("{\n\"config\": \"hf\"}")),
-      "job.json:2: model.config: hf: cannot read (it is a directory). Name a config.json that "
-      "can be read");
+  EXPECT_EQ(error_of(with_model("{\n\"config\": \"hf\"}")),
+            "job.json:2: model.config: hf: cannot read (it is a directory). Name a config.json "
+            "that can be read");
   std::filesystem::create_symlink("model.safetensors", path("hf/model.safetensors"));
   EXPECT_THAT(error_of(with_model("{\n\"from\": \"hf\"}")),
               HasSubstr("job.json:2: model.from: hf/model.safetensors: cannot read (Too many"));

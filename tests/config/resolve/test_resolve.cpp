@@ -51,10 +51,9 @@ TEST_F(Resolve, LossSpikes) {
   EXPECT_EQ(said.action, SpikeAction::rollback);
   EXPECT_EQ(said.max_rollbacks, 7);
   EXPECT_EQ(config(with(R"("action": "stop")", "0")).run.loss_spike.action, SpikeAction::stop);
-  EXPECT_THAT(
-      error(with(R"("action": "rollback")", "0")),
-      HasSubstr("job.json:3: run.loss_spike.action: \"rollback\" goes back to a checkpoint, "
-                "and checkpoint.interval 0 writes none before the end. Set"));
+  EXPECT_THAT(error(with(R"("action": "rollback")", "0")),
+              HasSubstr("job.json:3: run.loss_spike.action: \"rollback\" goes back to a "
+                        "checkpoint, and checkpoint.interval 0 writes none before the end. Set"));
   EXPECT_THAT(error(with(R"("action": "retry")")),
               HasSubstr("job.json:3: run.loss_spike.action: \"retry\" is not allowed (allowed: "
                         "\"warn\", \"stop\", \"rollback\")"));

@@ -238,10 +238,9 @@ TEST(Verify, APartitionedInputIsWholeWhereItIsRead) {
   EXPECT_EQ(error({f0, f1, drop, part, gather, again, b1, b0, norm}), "accepted");
   EXPECT_EQ(error({f0, f1, drop, again, b1, b0, norm}), "accepted") << "kept whole";
   EXPECT_EQ(error({f0, part}), "stage 0, op 1 (part input c0 l1 m0): its forward is yet to come");
-  EXPECT_EQ(
-      error({f0, f1, part, part}),
-      "stage 0, op 3 (part input c0 l1 m0): the part of its input is there, and not in flight "
-      "(it must be not there)");
+  EXPECT_EQ(error({f0, f1, part, part}),
+            "stage 0, op 3 (part input c0 l1 m0): the part of its input is there, and not in "
+            "flight (it must be not there)");
   EXPECT_EQ(
       error({f0, f1, drop, part, again, b1}),
       "stage 0, op 4 (R c0 l1 m0): its input is not there (it must be there, and not in flight)");

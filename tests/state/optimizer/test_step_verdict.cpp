@@ -68,7 +68,7 @@ TEST_F(StepVerdictTest, HoldsAllBehindAStepThatCannotBeUsed) {
     EXPECT_TRUE(std::isnan(factor()));
     EXPECT_FALSE(std::isfinite(bad.read().grad_norm));
     EXPECT_EQ(good.read().grad_norm, 4.0);
-    verdict->go_on(*stream);
+    verdict->rearm(*stream);
     decide(16.0, 1.0);
     EXPECT_NEAR(factor(), 0.25, 1e-6);
   }
