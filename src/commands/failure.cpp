@@ -5,7 +5,7 @@
 #include "kernels/base/mpi/agree.hpp"
 #include "kernels/base/process/say.hpp"
 #include "src/comm/device/device_messages.hpp"
-#include "src/launch/offload_place.hpp"
+#include "src/launch/offload_location.hpp"
 
 namespace triax {
 namespace {

@@ -17,11 +17,11 @@ double mib(double bytes) {
   return bytes / (1 << 20);
 }
 
-struct PlaceOfMemory {
+struct Storage {
   const char* name;
   KindBytes RankMemory::*bytes;
 };
-constexpr std::array<PlaceOfMemory, 3> places = {
+constexpr std::array<Storage, 3> storages = {
     {{"device", &RankMemory::device}, {"host", &RankMemory::host}, {"nvme", &RankMemory::nvme}}};
 
 struct MessageKind {
@@ -141,17 +141,17 @@ std::vector<std::string> gpu_notes(const PlacedConfig& config, bool present) {
 std::string dry_run_table(const JobPlan& plan, const MemoryLimit& limit) {
   const std::vector<RankKind> kinds = kinds_of_ranks(plan.memory);
   std::size_t width = 0;
-  const auto label = [](const RankKind& kind, const char* place) {
-    return fmt::format("stage {}: {}, {}", kind.stage, runs_text(kind.ranks), place);
+  const auto label = [](const RankKind& kind, const char* storage) {
+    return fmt::format("stage {}: {}, {}", kind.stage, runs_text(kind.ranks), storage);
   };
   for (const RankKind& kind : kinds) width = std::max(width, label(kind, "device").size());
   std::string text = fmt::format("{:{}}", "MiB per rank", width);
   for (const MemoryKind& kind : memory_kinds) text += fmt::format(" {:>9}", kind.name);
   text += fmt::format(" {:>10}\n", "total");
   for (const RankKind& kind : kinds)
-    for (const PlaceOfMemory& place : places)
-      if (const KindBytes& bytes = kind.memory.*place.bytes; bytes.total() > 0)
-        text += row_of(label(kind, place.name), width, bytes);
+    for (const Storage& storage : storages)
+      if (const KindBytes& bytes = kind.memory.*storage.bytes; bytes.total() > 0)
+        text += row_of(label(kind, storage.name), width, bytes);
   const RankMemory& fullest = plan.memory.of(plan.memory.fullest());
   const KindBytes limited =
       limit.space == MemorySpace::device ? fullest.on_gpu() : fullest.in_memory();
@@ -167,8 +167,8 @@ void add_dry_run(ordered_json& json, const JobPlan& plan) {
   ordered_json& ranks = json["ranks"] = ordered_json::array();
   for (int rank = 0; rank < plan.memory.grid().size(); ++rank) {
     ordered_json entry{{"rank", rank}};
-    for (const PlaceOfMemory& place : places)
-      entry[place.name] = json_of(plan.memory.of(rank).*place.bytes);
+    for (const Storage& storage : storages)
+      entry[storage.name] = json_of(plan.memory.of(rank).*storage.bytes);
     ranks.push_back(std::move(entry));
   }
   for (const Axis axis : all_axes) {

@@ -5,7 +5,7 @@
 
 #include "kernels/base/device/stream_workspace.hpp"
 #include "kernels/base/mpi/agree.hpp"
-#include "src/launch/offload_place.hpp"
+#include "src/launch/offload_location.hpp"
 
 namespace triax {
 namespace {

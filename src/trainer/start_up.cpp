@@ -12,7 +12,7 @@
 #include "src/forecast/memory_check.hpp"
 #include "src/forecast/offload_room.hpp"
 #include "src/forecast/same_plan.hpp"
-#include "src/launch/offload_place.hpp"
+#include "src/launch/offload_location.hpp"
 #include "src/launch/requeue.hpp"
 #include "src/launch/same_job.hpp"
 #include "src/launch/shared_directories.hpp"

@@ -40,22 +40,22 @@ OffloadBytes offload_bytes(const std::vector<OffloadDataset>& datasets,
   return bytes;
 }
 
-OffloadStore::OffloadStore(const OffloadPlace& place, std::vector<OffloadDataset> datasets,
+OffloadStore::OffloadStore(const OffloadLocation& location, std::vector<OffloadDataset> datasets,
                            std::vector<OffloadUnit> units, const std::vector<int>& buffers,
                            MemorySpace beside)
-    : watch_(place.ranks.watch),
+    : watch_(location.ranks.watch),
       datasets_(std::move(datasets)),
       units_(std::move(units)),
       states_(units_.size()) {
   make_pools(buffers, beside);
-  agreed(place.ranks, [&] {
+  agreed(location.ranks, [&] {
     if (datasets_.empty()) return;
     OffloadFile::Options options;
-    options.blocks.block_bytes = place.block_bytes;
-    options.blocks.queue_depth = place.queue_depth;
+    options.blocks.block_bytes = location.block_bytes;
+    options.blocks.queue_depth = location.queue_depth;
     for (const BufferPool& pool : pools_)
       if (pool.bytes() > 0) options.blocks.memory.push_back(pool.memory());
-    file_ = std::make_unique<OffloadFile>(place.path, datasets_, options);
+    file_ = std::make_unique<OffloadFile>(location.path, datasets_, options);
   });
 }
 

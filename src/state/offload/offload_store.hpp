@@ -15,7 +15,7 @@
 namespace triax {
 
 /// Location of a rank's offload file, and how it is read and written.
-struct OffloadPlace {
+struct OffloadLocation {
   std::string path;  // the file; empty: nothing is offloaded
   std::int64_t block_bytes = std::int64_t{1} << 20;
   int queue_depth = 8;
@@ -48,11 +48,11 @@ enum class Access : std::uint8_t { read, update, replace };
 
 class OffloadStore {
  public:
-  /// Collective over place.ranks: if one rank fails (no such directory, disk full), all throw its
-  /// Error. The file starts as zeros and is removed by the destructor. `buffers`: units of each
+  /// Collective over location.ranks: if one rank fails (no such directory, disk full), all throw
+  /// its Error. The file starts as zeros and is removed by the destructor. `buffers`: units of each
   /// pool in memory at once, at least 1 if the pool has units. `beside`: space of the tensors
   /// copied to and from the buffers, which are pinned for a device.
-  OffloadStore(const OffloadPlace& place, std::vector<OffloadDataset> datasets,
+  OffloadStore(const OffloadLocation& location, std::vector<OffloadDataset> datasets,
                std::vector<OffloadUnit> units, const std::vector<int>& buffers,
                MemorySpace beside = MemorySpace::host);
 

@@ -14,7 +14,7 @@ struct StateOptions {
   DType type = DType::f32;  // type of the parameters
   DType gradient_type = DType::f32;
   MemorySpace space = MemorySpace::host;  // of both, except for what is in a store
-  OffloadPlace place = {};                // location of parameter shards in a store
+  OffloadLocation location = {};          // location of parameter shards in a store
   DeviceArena* arena = nullptr;  // memory of that space; null: each region is allocated separately
   MemorySource memory() const { return {space, arena}; }
 };

@@ -66,10 +66,10 @@ StoredShards::StoredShards(const std::vector<ParameterBlock>& blocks, const Stat
     : hosted_(Buffer::beside(options.space,
                              static_cast<std::size_t>(hosted_bytes(blocks, options.type)))) {
   FileLayout file = file_layout(blocks, whole, options.type);
-  check(file.units.empty() || !options.place.path.empty(), "no place for {} shards of parameters",
-        file.units.size());
-  if (!options.place.path.empty())
-    file_ = std::make_unique<OffloadStore>(options.place, std::move(file.datasets),
+  check(file.units.empty() || !options.location.path.empty(),
+        "no location for {} shards of parameters", file.units.size());
+  if (!options.location.path.empty())
+    file_ = std::make_unique<OffloadStore>(options.location, std::move(file.datasets),
                                            std::move(file.units), whole.shards, options.space);
   if (options.space == MemorySpace::device)
     buffers_ = std::make_unique<ShardBuffers>(buffer_sizes(blocks, whole, options.type),

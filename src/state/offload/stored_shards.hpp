@@ -26,8 +26,8 @@ ShardBytes shard_bytes(const std::vector<ParameterBlock>& blocks, const StateOpt
 /// Chooses the location of each shard once; users of a shard need not know it.
 class StoredShards {
  public:
-  /// Collective over options.place.ranks if options.place has a path. `wait`: how the host waits
-  /// for a device.
+  /// Collective over options.location.ranks if options.location has a path. `wait`: how the host
+  /// waits for a device.
   StoredShards(const std::vector<ParameterBlock>& blocks, const StateOptions& options,
                const WholeBuffers& whole, WaitForDevice wait);
 

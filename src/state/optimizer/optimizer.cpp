@@ -60,11 +60,11 @@ void Optimizer::keep_in_memory() {
 void Optimizer::make_store(const StateBuffers& stored) {
   StoredState state = stored_state(store_.blocks(), has_master());
   first_unit_ = std::move(state.first_unit);
-  if (stored.place.path.empty())
-    check(state.units.empty(), "no place for optimizer state that is not kept in memory");
+  if (stored.location.path.empty())
+    check(state.units.empty(), "no location for optimizer state that is not kept in memory");
   else
     offload_ =
-        std::make_unique<OffloadStore>(stored.place, std::move(state.datasets),
+        std::make_unique<OffloadStore>(stored.location, std::move(state.datasets),
                                        std::move(state.units), std::vector<int>{stored.count});
 }
 

@@ -33,7 +33,7 @@ struct SteppedRun {
 /// Location of optimizer state that is not kept in memory, and the number of sub-groups in memory
 /// at once.
 struct StateBuffers {
-  OffloadPlace place = {};
+  OffloadLocation location = {};
   int count = 1;
 };
 

@@ -9,7 +9,7 @@
 
 #include "src/forecast/dry_run.hpp"
 #include "src/forecast/process_memory.hpp"
-#include "src/launch/offload_place.hpp"
+#include "src/launch/offload_location.hpp"
 #include "src/launch/requeue.hpp"
 #include "src/recipe/lr_report.hpp"
 #include "src/version/build_facts.hpp"

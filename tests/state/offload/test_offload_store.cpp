@@ -26,7 +26,7 @@ class OffloadStoreTest : public testing::Test {
       units.push_back({{{0, first, here}, {1, first, here}}, 0});
     }
     return std::make_unique<OffloadStore>(
-        OffloadPlace{.path = dir_.path("state.h5"), .ranks = {MPI_COMM_SELF, watch}},
+        OffloadLocation{.path = dir_.path("state.h5"), .ranks = {MPI_COMM_SELF, watch}},
         std::vector<OffloadDataset>{{"/a", DType::f32, count}, {"/b", DType::f32, count}},
         std::move(units), std::vector<int>{buffers});
   }
@@ -178,7 +178,7 @@ TEST_F(OffloadStoreTest, FailuresAreErrors) {
   store->start_read(0);
   EXPECT_THAT(error_of([&] { store->wait_read(0); }), HasSubstr("the file ends there"));
   EXPECT_THAT(error_of([&] {
-                OffloadStore(OffloadPlace{.path = dir_.path("absent/state.h5")},
+                OffloadStore(OffloadLocation{.path = dir_.path("absent/state.h5")},
                              {{"/a", DType::f32, 1}}, {{{{0, 0, 1}}, 0}}, {1});
               }),
               HasSubstr("absent/state.h5"));
@@ -200,7 +200,7 @@ TEST_F(OffloadStoreTest, WhoLooksWhetherAReadIsDoneMeetsItsFailure) {
 }
 
 TEST_F(OffloadStoreTest, NothingToStoreTakesNoFile) {
-  const OffloadStore store(OffloadPlace{.path = dir_.path("none.h5")}, {}, {}, {1});
+  const OffloadStore store(OffloadLocation{.path = dir_.path("none.h5")}, {}, {}, {1});
   EXPECT_FALSE(std::filesystem::exists(dir_.path("none.h5")));
   EXPECT_EQ(store.file_bytes() + store.bytes().buffers, 0);
 }

@@ -33,7 +33,7 @@ class StoredShardsTest : public testing::Test {
     }
     StateOptions options;
     options.space = MemorySpace::device;
-    if (!in_host) options.place.path = directory_.path("shards.h5");
+    if (!in_host) options.location.path = directory_.path("shards.h5");
     const WholeBuffers whole{.pool = {0, 0, 0}, .shards = {1}};
     shards_ = std::make_unique<StoredShards>(layout, options, whole, wait_alone);
     EXPECT_EQ(shards_->bytes(), shard_bytes(layout, options, whole));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/launch/offload_place.hpp"
+#include "src/launch/offload_location.hpp"
 
 #include <spdlog/spdlog.h>
 
@@ -29,8 +29,8 @@ std::string file_of(const ProcessGrid& grid, const Config& config, const std::st
   return fmt::format("{}/{}{}-{}.h5", directory, run_prefix(config), grid.rank(), what);
 }
 
-OffloadPlace offload_place(const ProcessGrid& grid, const Config& config,
-                           const std::string& directory, const char* what) {
+OffloadLocation offload_location(const ProcessGrid& grid, const Config& config,
+                                 const std::string& directory, const char* what) {
   return {file_of(grid, config, directory, what), config.aio.block_size, config.aio.queue_depth,
           grid};
 }
@@ -65,7 +65,7 @@ StateOptions parameters_on(const ProcessGrid& grid, const PlacedConfig& config) 
   StateOptions options = state_options(config, grid.data_rank());
   const OffloadParamConfig& offload = config.zero.offload_param;
   if (offload.device == OffloadDevice::nvme)
-    options.place = offload_place(grid, config, offload.nvme_path, parameters);
+    options.location = offload_location(grid, config, offload.nvme_path, parameters);
   return options;
 }
 
@@ -73,7 +73,7 @@ StateBuffers optimizer_on(const ProcessGrid& grid, const Config& config, const S
   const OffloadOptimizerConfig& offload = config.zero.offload_optimizer;
   StateBuffers buffers = state_buffers(plans, static_cast<std::size_t>(grid.pipeline_rank()));
   if (offload.device == OffloadDevice::nvme)
-    buffers.place = offload_place(grid, config, offload.nvme_path, optimizer_state);
+    buffers.location = offload_location(grid, config, offload.nvme_path, optimizer_state);
   return buffers;
 }
 

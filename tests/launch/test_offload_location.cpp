@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/launch/offload_place.hpp"
+#include "src/launch/offload_location.hpp"
 
 #include "tests/io/fixtures.hpp"
 #include "tests/support/training.hpp"
@@ -21,12 +21,12 @@ TEST(RemoveLeftOffload, TakesTheFilesOfItsRunOfAnyRank) {
   const TempDirectory directory;
   const PlacedConfig config = offloaded_in(directory.path(), "runs/a");
   ProcessGrid grid = make_grid(MPI_COMM_WORLD, config);
-  const std::string own = parameters_on(grid, config).place.path;
+  const std::string own = parameters_on(grid, config).location.path;
   std::string far = own;
   ASSERT_THAT(own, HasSubstr("-rank-0-"));
   far.replace(far.find("-rank-0-"), 8, "-rank-7-");
   const std::string other =
-      parameters_on(grid, offloaded_in(directory.path(), "runs/b")).place.path;
+      parameters_on(grid, offloaded_in(directory.path(), "runs/b")).location.path;
   for (const std::string& path : {own, far, other}) std::ofstream(path) << "left";
   Config in_memory = config;
   in_memory.zero.offload_param.device = OffloadDevice::none;
@@ -44,7 +44,7 @@ TEST(RemoveLeftOffload, KnowsADirectoryByItsLinks) {
   std::filesystem::create_symlink(directory.path("runs"), directory.path("link"));
   const auto file_of = [&](const std::string& run) {
     const PlacedConfig config = offloaded_in(directory.path(), directory.path(run));
-    return parameters_on(make_grid(MPI_COMM_WORLD, config), config).place.path;
+    return parameters_on(make_grid(MPI_COMM_WORLD, config), config).location.path;
   };
   EXPECT_EQ(file_of("link/a"), file_of("runs/a"));
   EXPECT_EQ(file_of("link/../runs/a"), file_of("runs/a"));
