@@ -110,9 +110,20 @@ std::span<const StartStep> start_steps() {
   return steps;
 }
 
+std::string start_text(int position) {
+  if (position < 1 || position > std::ssize(steps)) return "start-up";
+  return fmt::format("start-up ({})", steps[static_cast<std::size_t>(position - 1)].name);
+}
+
 StartUp::StartUp(const LoadedJob& job, ProcessGrid& ranks, const std::string& used_cores)
     : grid(ranks), cores(used_cores), config(on_grid(job.config, ranks)) {
-  for (const StartStep& step : start_steps()) step.run(*this);
+  ProgressBoard& board = grid.board();
+  board.explain_with([](const RankProgress& rank) { return start_text(rank.position); });
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    board.set_position(static_cast<int>(i) + 1);
+    steps[i].run(*this);
+  }
+  board.set_position(0);
 }
 
 }  // namespace triax

@@ -38,4 +38,8 @@ struct StartStep {
 /// The steps in their order.
 std::span<const StartStep> start_steps();
 
+/// Text for a stall report. `position`: position on the progress board of a rank in its start-up,
+/// the step's index + 1; 0: no step.
+std::string start_text(int position);
+
 }  // namespace triax

@@ -14,6 +14,7 @@
 #include "src/launch/requeue.hpp"
 #include "src/launch/run_directory.hpp"
 #include "src/state/weights/initial_weights.hpp"
+#include "src/trainer/start_up.hpp"
 
 namespace triax {
 
@@ -26,7 +27,7 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan>
       checkpoints_(config_, job_.resolved, grid, rank_.store, rank_.optimizer),
       bad_steps_(steps_.loss_scaler()),
       losses_(config_.run.loss_spike),
-      texts_(grid, rank_.plan.steps) {
+      texts_(grid, rank_.plan.steps, start_text) {
   if (!config_.data.valid.empty())
     evaluator_.emplace(
         open_reader(config_, grid, config_.data.valid, false, config_.run.eval_interval > 0),

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
 #include <string_view>
 
 namespace triax {
@@ -29,6 +30,15 @@ TEST(StartSteps, ComeInAnOrderThatLosesNothing) {
   EXPECT_LT(position_of("memory of each rank"), position_of("offload files that killed runs left"));
   EXPECT_LT(position_of("offload files that killed runs left"), position_of("offload files"));
   EXPECT_LT(position_of("offload files"), std::ssize(start_steps()));
+}
+
+// A stall report names the step at which a rank is.
+TEST(StartSteps, HaveATextForEachPosition) {
+  EXPECT_EQ(start_text(0), "start-up");
+  int position = 0;
+  for (const StartStep& step : start_steps())
+    EXPECT_EQ(start_text(++position), "start-up (" + std::string(step.name) + ")");
+  EXPECT_EQ(start_text(position + 1), "start-up");
 }
 
 }  // namespace

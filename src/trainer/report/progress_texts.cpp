@@ -12,12 +12,14 @@ std::string text_at(const Plan& plan, int position) {
 
 }  // namespace
 
-ProgressTexts::ProgressTexts(ProcessGrid& grid, const StepPlans& plans) : grid_(grid) {
-  grid.board().explain_with([&plans, shape = grid.shape()](const RankProgress& rank) {
+ProgressTexts::ProgressTexts(ProcessGrid& grid, const StepPlans& plans,
+                             std::string (*start_text)(int))
+    : grid_(grid) {
+  grid.board().explain_with([&plans, start_text, shape = grid.shape()](const RankProgress& rank) {
     const auto stage = static_cast<std::size_t>(shape.coordinate(rank.rank, Axis::pipeline));
     switch (static_cast<Activity>(rank.activity)) {
       case Activity::start_up:
-        return std::string("its start");
+        return start_text(rank.position);
       case Activity::between_steps:
         return fmt::format("step {}, between plans", rank.step);
       case Activity::training:

@@ -11,8 +11,8 @@ namespace triax {
 /// c0 l2 m1)".
 class ProgressTexts {
  public:
-  /// `plans` outlive the object.
-  ProgressTexts(ProcessGrid& grid, const StepPlans& plans);
+  /// `plans` outlive the object. `start_text`: text of a position in the start-up.
+  ProgressTexts(ProcessGrid& grid, const StepPlans& plans, std::string (*start_text)(int));
   ~ProgressTexts();
   ProgressTexts(const ProgressTexts&) = delete;
   ProgressTexts& operator=(const ProgressTexts&) = delete;
