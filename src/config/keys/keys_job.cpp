@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of data, parallel, run, checkpoint and lora: the sections that triax adds to ds_config.json.
+#include <iterator>
+
+#include "src/config/config.hpp"
 #include "src/config/keys/key_table.hpp"
 #include "src/schedule/schedules.hpp"
 
@@ -62,7 +65,8 @@ void add_loss_spike(Keys& k) {
                      "the window is full no loss is a spike")
                   .in("steps"));
   k.push_back(
-      obeyed(p + "action", string, "warn", one_of({"warn", "stop", "rollback"}),
+      obeyed(p + "action", string, "warn",
+             one_of({std::begin(spike_action_names), std::end(spike_action_names)}),
              "response to a spike. warn: print a line; stop: end with status 3; rollback: go back "
              "to the newest checkpoint before the spike and continue with the samples after it"));
   k.push_back(obeyed(p + "max_rollbacks", integer, 3, from_to(1, 1000),

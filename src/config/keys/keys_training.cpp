@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of batch, optimizer, scheduler, clipping, precision and printing, under DeepSpeed's names
 // and defaults.
+#include <iterator>
+
+#include "src/config/config.hpp"
 #include "src/config/keys/key_table.hpp"
 
 namespace triax {
@@ -135,7 +138,7 @@ void add_one_cycle(Keys& k) {
 
 void add_scheduler(Keys& k) {
   k.push_back(obeyed("scheduler.type", string, nullptr,
-                     one_of({"WarmupLR", "WarmupDecayLR", "WarmupCosineLR", "OneCycle", "cosine"}),
+                     one_of({std::next(std::begin(scheduler_names)), std::end(scheduler_names)}),
                      "learning-rate schedule; absent: constant")
                   .without({"LRRangeTest"}));
   add_warmup(k);

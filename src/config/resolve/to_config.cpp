@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "kernels/base/check.hpp"
 #include "src/config/resolve/resolve.hpp"
 #include "src/config/source/pattern.hpp"
 
@@ -10,6 +11,14 @@ namespace {
 
 int small(const Settings& s, const std::string& path) {
   return static_cast<int>(s.integer(path));
+}
+
+// Enumerator called `name`; `names` are in the order of the enumeration.
+template <class Enum, std::size_t n>
+Enum enumerator(const char* const (&names)[n], const std::string& name) {
+  const auto* const found = std::ranges::find(names, name);
+  check(found != std::end(names), "no enumerator is called \"{}\"", name);
+  return static_cast<Enum>(found - std::begin(names));
 }
 
 std::vector<std::string> strings(const Settings& s, const std::string& path) {
@@ -50,8 +59,7 @@ LossSpikeConfig loss_spike(const Settings& s) {
   LossSpikeConfig l;
   l.factor = s.number("run.loss_spike.factor");
   l.window = small(s, "run.loss_spike.window");
-  const auto* const name = std::ranges::find(spike_action_names, s.string("run.loss_spike.action"));
-  l.action = static_cast<SpikeAction>(name - std::begin(spike_action_names));
+  l.action = enumerator<SpikeAction>(spike_action_names, s.string("run.loss_spike.action"));
   l.max_rollbacks = small(s, "run.loss_spike.max_rollbacks");
   return l;
 }
@@ -110,16 +118,11 @@ OptimizerConfig optimizer(const Settings& s) {
   return o;
 }
 
-SchedulerKind kind(const std::string& type) {
-  const auto* const name = std::ranges::find(scheduler_names, type);
-  return static_cast<SchedulerKind>(name - std::begin(scheduler_names));
-}
-
 // The settings hold only the keys of the scheduler's own type.
 SchedulerConfig scheduler(const Settings& s) {
   SchedulerConfig c;
   if (!s.has("scheduler.type")) return c;
-  c.kind = kind(s.string("scheduler.type"));
+  c.kind = enumerator<SchedulerKind>(scheduler_names, s.string("scheduler.type"));
   const auto number = [&](const char* name, double& to) {
     const auto path = std::string("scheduler.params.") + name;
     if (s.has(path)) to = s.number(path);

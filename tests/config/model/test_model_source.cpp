@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "src/config/keys/key_table.hpp"
 #include "src/config/model/huggingface.hpp"
 #include "tests/config/model_texts.hpp"
 
@@ -24,6 +25,15 @@ std::string scaled(const std::string& home, const std::string& scaling) {
 constexpr const char* llama3 =
     R"({"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
         "original_max_position_embeddings": 8192})";
+
+TEST(Families, AreThoseThatTheKeysAllow) {
+  const KeyTable table;
+  for (const char* key : {"model.architecture", "model.model_type"})
+    for (const std::string& name : table.find(key)->allowed.choices) {
+      ASSERT_NE(family_of(name), nullptr) << key << " " << name;
+      EXPECT_EQ(family_of(name)->name, name);
+    }
+}
 
 TEST(RopeScaling, OfLlama3InBothHomes) {
   const RopeScaling expected{RopeType::llama3, 8.0, 1.0, 4.0, 8192};
