@@ -9,7 +9,9 @@
 namespace triax {
 
 struct StepMetrics {
-  std::int64_t step = 0;
+  std::int64_t step = 0;  // counted from 0
+  /// Counted from 1: the step's number in log lines and messages.
+  std::int64_t number() const { return step + 1; }
   double loss = 0, grad_norm = 0, lr = 0;
   std::int64_t tokens = 0;  // so far
   double tokens_per_second = 0, step_seconds = 0;

@@ -117,7 +117,7 @@ void RunCheckpoints::log_spared() {
     spdlog::warn(
         "{} is kept beside the {} newest (checkpoint.keep): it is the newest with a loss within "
         "the spike limit (run.loss_spike.factor); the loss of step {} was not",
-        spared_, config_.checkpoint.keep, within_ + 1);
+        spared_, config_.checkpoint.keep, within_ + 2);  // steps are logged from 1
   });
 }
 

@@ -39,7 +39,7 @@ std::string rate_text(const Config& config, std::int64_t first) {
   const std::int64_t last = config.run.steps - 1;
   return fmt::format("learning rate up to {:.3g} by {}: {:.3g} at step {}, {:.3g} at step {}",
                      peak_of(config).rate, name_of(config.scheduler.kind), rate_at(config, first),
-                     first, rate_at(config, last), last);
+                     first + 1, rate_at(config, last), last + 1);
 }
 
 std::vector<std::string> rate_warnings(const Config& config) {
@@ -79,7 +79,7 @@ std::string moved_cosine(const Config& config, std::int64_t steps_there, std::in
   return fmt::format(
       "the cosine now ends at step {}: the learning rate of step {} is {:.3g}, {:.3g} with the "
       "run.steps {} of the checkpoint's job",
-      steps, update, rate_at(config, update),
+      steps, update + 1, rate_at(config, update),
       learning_rate(config.scheduler, config.optimizer, update, steps_there), steps_there);
 }
 

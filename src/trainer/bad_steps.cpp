@@ -26,9 +26,9 @@ Error BadSteps::error(std::int64_t steps_done, const std::string& checkpoint) co
       fixed ? fmt::format("the fixed loss scale, {}, is too large, or the run diverged",
                           before_.scale())
             : "the run diverged";
-  const std::string which = in_a_row_ == 1 ? fmt::format("step {}", steps_done - 1)
+  const std::string which = in_a_row_ == 1 ? fmt::format("step {}", steps_done)
                                            : fmt::format("{} steps in a row, from step {} on,",
-                                                         in_a_row_, steps_done - in_a_row_);
+                                                         in_a_row_, steps_done - in_a_row_ + 1);
   return Error(
       which + " had a loss or gradient that is not finite",
       reason + (checkpoint.empty() ? "" : "; " + checkpoint),
@@ -40,16 +40,16 @@ Error BadSteps::error(std::int64_t steps_done, const std::string& checkpoint) co
 
 std::string BadSteps::nothing_to_save(std::int64_t steps_done, bool first) const {
   if (in_a_row_ == 0)
-    return fmt::format("the weights that step {} left are not finite", steps_done - 1);
+    return fmt::format("the weights that step {} left are not finite", steps_done);
   const std::string which =
       in_a_row_ == 1 ? "the last step was" : fmt::format("the last {} steps were", in_a_row_);
   if (first) return which + " not finite, and this run has made no other";
   return fmt::format("{} not finite, and neither are the weights that step {} left", which,
-                     steps_done - in_a_row_ - 1);
+                     steps_done - in_a_row_);
 }
 
 Error BadSteps::error_of_weights(std::int64_t steps_done) {
-  return Error(fmt::format("weights are not finite after the last step, {}", steps_done - 1),
+  return Error(fmt::format("weights are not finite after the last step, {}", steps_done),
                "the run diverged; no checkpoint of them is written", remedy);
 }
 

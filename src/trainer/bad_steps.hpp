@@ -30,7 +30,7 @@ class BadSteps {
   /// Why no checkpoint is written after `steps_done` steps, in the middle of bad steps. `first`:
   /// the run began with them; otherwise the weights before them are not finite.
   std::string nothing_to_save(std::int64_t steps_done, bool first) const;
-  /// Error that ends a run whose last update, in step `steps_done` - 1, broke the weights.
+  /// Error that ends a run whose last update, in step `steps_done`, broke the weights.
   static Error error_of_weights(std::int64_t steps_done);
 
  private:

@@ -120,7 +120,7 @@ void Trainer::open_outputs(const std::vector<std::string>& hosts,
         "{}: its losses were not finite or above the spike limit (run.loss_spike.factor) from step "
         "{} on. If they stay so, resume a checkpoint of at most {} steps (--set "
         "checkpoint.resume=FILE)",
-        start_.resumed_from, losses_.within() + 1, losses_.within());
+        start_.resumed_from, losses_.within() + 2, losses_.within());
   // Only now: the checkpoints that are left belong to this batch job.
   prepare_run_directory(job_, hosts, batch_job(surroundings()), start_.step);
   record_.emplace(config_, start_.step);
@@ -148,7 +148,7 @@ void Trainer::record(const StepMetrics& metrics) {
   heed_loss(metrics);
   if (metrics.loss_spike && config_.run.loss_spike.action == SpikeAction::stop)
     stop_at_spike(metrics);
-  if (bad_steps_.in_a_row() > config_.run.max_bad_steps) stop_after_bad_steps(metrics.step + 1);
+  if (bad_steps_.in_a_row() > config_.run.max_bad_steps) stop_after_bad_steps(metrics.number());
 }
 
 Trainer::Due Trainer::due_after(std::int64_t step) const {

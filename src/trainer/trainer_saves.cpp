@@ -39,6 +39,7 @@ RunRequest Trainer::look(double ahead) {
 // unusable data fail the first one: a checkpoint under way is published before it.
 RunRequest Trainer::evaluate(std::int64_t steps_done, bool may_stop) {
   if (evaluation_seconds_ == 0.0) checkpoints_.finish();
+  grid_.board().set_step(steps_done - 1);
   const Clock::time_point begin = Clock::now();
   Clock::time_point batch = begin;
   const auto seconds_since = [](Clock::time_point time) {

@@ -16,7 +16,7 @@ std::string Trainer::spike_text(const StepMetrics& metrics) const {
   return fmt::format(
       "the loss of step {}, {:.4f}, is more than {:g} x {:.4f}, the median of the last {} losses "
       "that were no spikes",
-      metrics.step, metrics.loss, config.factor, losses_.median(), config.window);
+      metrics.number(), metrics.loss, config.factor, losses_.median(), config.window);
 }
 
 // Warns once for consecutive spikes, and tells checkpoints_ which files are sound.
@@ -27,7 +27,7 @@ void Trainer::heed_loss(const StepMetrics& metrics) {
       spdlog::info(
           "the loss of step {}, {:.4f}, is within the spike limit ({:.4f}) again, as before step "
           "{}",
-          metrics.step, metrics.loss, losses_.limit(), losses_.first_spike());
+          metrics.number(), metrics.loss, losses_.limit(), losses_.first_spike() + 1);
     else
       spdlog::warn("{} (run.loss_spike)", spike_text(metrics));
   }

@@ -83,12 +83,12 @@ void Trainer::report_skipped(const StepMetrics& metrics, const RunningStep& runn
   if (metrics.loss_scale && std::isfinite(metrics.loss)) {
     if (leader())
       spdlog::warn("step {} skipped: gradients overflow float16 at loss scale {}, next scale {}",
-                   metrics.step, *metrics.loss_scale, steps_.loss_scaler().scale());
+                   metrics.number(), *metrics.loss_scale, steps_.loss_scaler().scale());
   } else {
     const std::string first = steps_.first_non_finite(running, pending_.has_value());
     if (leader())
-      spdlog::warn("step {} skipped: loss {}, gradient norm {}; first not finite: {}", metrics.step,
-                   metrics.loss, metrics.grad_norm, first);
+      spdlog::warn("step {} skipped: loss {}, gradient norm {}; first not finite: {}",
+                   metrics.number(), metrics.loss, metrics.grad_norm, first);
   }
 }
 

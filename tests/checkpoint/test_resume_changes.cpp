@@ -101,7 +101,7 @@ TEST_F(ResumeChanges, NameTheCosineThatEndsElsewhere) {
   job_["run"]["steps"] = 20;
   EXPECT_THAT(
       changes(before),
-      ElementsAre(HasSubstr("the cosine now ends at step 20: the learning rate of step 5")));
+      ElementsAre(HasSubstr("the cosine now ends at step 20: the learning rate of step 6")));
 }
 
 TEST_F(ResumeChanges, OfARunThatIsDoneAreThoseOfTheJob) {

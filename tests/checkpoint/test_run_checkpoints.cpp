@@ -203,7 +203,7 @@ TEST(RunCheckpoints, TheNewestIsSoundOnceALossHasShownIt) {
       spike_job(layout(), shared_file(directory, "text", spike_text({8})), directory.path("run"));
   job["run"]["loss_spike"]["action"] = "stop";
   job["checkpoint"]["keep"] = 1;
-  EXPECT_THAT(error_of([&] { train_to_the_end(job); }), testing::HasSubstr("of step 8"));
+  EXPECT_THAT(error_of([&] { train_to_the_end(job); }), testing::HasSubstr("of step 9"));
   MPI_Barrier(MPI_COMM_WORLD);
   EXPECT_THAT(checkpoint_names(directory.path("run")),
               ElementsAre("step-000008.h5", "step-000004.h5"));

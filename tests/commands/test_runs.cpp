@@ -169,8 +169,8 @@ TEST_F(Runs, ARunSaysItsRatesAndWhatChangedSinceItsCheckpoint) {
   const std::string cosine = "--set scheduler.type=cosine ";
   const Outcome first = on_job("train", cosine);
   ASSERT_EQ(first.status, 0) << first.text;
-  EXPECT_THAT(first.text, HasSubstr("learning rate up to 0.001 by cosine: 0.001 at step 0, 0.0005 "
-                                    "at step 1"));
+  EXPECT_THAT(first.text, HasSubstr("learning rate up to 0.001 by cosine: 0.001 at step 1, 0.0005 "
+                                    "at step 2"));
   std::ofstream(directory_.path("text.txt"), std::ios::app) << "a line more";
   const Outcome second = on_job("train", cosine + "--set run.steps=4");
   EXPECT_EQ(second.status, 0) << second.text;
@@ -192,12 +192,14 @@ TEST_F(Runs, ADivergedRunSaysSoInGoodEnglish) {
   const Outcome run =
       on_job("train",
              "--set optimizer.type=AdamW --set optimizer.params.lr=1e38 --set data.valid=text.txt "
-             "--set run.eval_interval=1 --set run.max_bad_steps=0 --set run.steps=9");
+             "--set run.eval_interval=1 --set run.max_bad_steps=0 --set run.steps=9 --set "
+             "steps_per_print=1");
   EXPECT_EQ(run.status, 3) << run.text;
-  EXPECT_THAT(run.text, AllOf(HasSubstr("step 1 skipped: loss nan, gradient norm nan"),
+  EXPECT_THAT(run.text, AllOf(HasSubstr("step 2 skipped: loss nan, gradient norm nan"),
+                              HasSubstr("step      2/9  loss nan"),
                               HasSubstr("validation loss nan"), Not(HasSubstr("-nan")),
                               HasSubstr("no checkpoint after 2 of 9 steps: the last step was not "
-                                        "finite, and neither are the weights that step 0 left"),
+                                        "finite, and neither are the weights that step 1 left"),
                               HasSubstr("(the run diverged). ")));
 }
 
@@ -227,11 +229,11 @@ TEST_F(Runs, ALossSpikeIsSaidOnceAndMayEndTheRun) {
     return found;
   };
   EXPECT_EQ(count("(run.loss_spike)"), 1U) << warned.text;
-  EXPECT_THAT(warned.text, HasSubstr("the loss of step 2, "));
+  EXPECT_THAT(warned.text, HasSubstr("the loss of step 3, "));
   std::filesystem::remove_all(directory_.path("run"));
   const Outcome stopped = on_job("train", diverging + "--set run.loss_spike.action=stop");
   EXPECT_EQ(stopped.status, 3) << stopped.text;
-  EXPECT_THAT(stopped.text, AllOf(HasSubstr("the loss of step 2, "),
+  EXPECT_THAT(stopped.text, AllOf(HasSubstr("the loss of step 3, "),
                                   HasSubstr("there is no checkpoint from before it")));
   std::filesystem::remove_all(directory_.path("run"));
   EXPECT_EQ(on_job("train", "").status, 0);
@@ -240,7 +242,7 @@ TEST_F(Runs, ALossSpikeIsSaidOnceAndMayEndTheRun) {
   EXPECT_THAT(resumed.text,
               HasSubstr("step-000002.h5 is kept beside the 1 newest (checkpoint.keep): it is the "
                         "newest with a loss within the spike limit (run.loss_spike.factor); the "
-                        "loss of step 3 was not"));
+                        "loss of step 4 was not"));
   const Outcome refused = on_job("train", "--set run.loss_spike.action=rollback");
   EXPECT_EQ(refused.status, 2) << refused.text;
   EXPECT_THAT(refused.text, HasSubstr("--set: run.loss_spike.action"));

@@ -165,7 +165,7 @@ TEST_F(SignalledRun, ACheckpointAmidBadStepsIsOfTheStepBeforeThem) {
           "; do sleep 0.05; done; kill -USR2 $p; until ls " + shell_word(checkpoints) +
           "/*.h5; do sleep 0.05; done");
   EXPECT_EQ(stopped.status, 3) << stopped.text;
-  EXPECT_THAT(stopped.text, HasSubstr("301 steps in a row, from step 1 on"));
+  EXPECT_THAT(stopped.text, HasSubstr("301 steps in a row, from step 2 on"));
   EXPECT_EQ(newest_step("run"), 1);
   EXPECT_EQ(find_checkpoints(checkpoints).size(), 1U) << stopped.text;
 }

@@ -37,7 +37,7 @@ TEST(NonFinite, TheRunStopsWithTheCheckpointFromBeforeTheBadSteps) {
   auto job = diverging_job(directory.path());
   job["checkpoint"] = {{"interval", 2}};
   EXPECT_THAT(error_of([&] { train_to_the_end(job); }),
-              AllOf(HasSubstr("2 steps in a row, from step 1 on"), HasSubstr("learning rate")));
+              AllOf(HasSubstr("2 steps in a row, from step 2 on"), HasSubstr("learning rate")));
   MPI_Barrier(MPI_COMM_WORLD);
   const auto lines = metrics_of(directory.path());
   ASSERT_EQ(lines.size(), 3U);

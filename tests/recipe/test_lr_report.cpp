@@ -31,10 +31,10 @@ TEST(RateText, SaysWhereTheRatesBeginAndEnd) {
   Config cosine = with(SchedulerKind::cosine);
   cosine.scheduler.warmup = 20;
   EXPECT_THAT(rate_text(cosine, 0),
-              HasSubstr("learning rate up to 0.002 by cosine: 0.0001 at step 0, "));
-  EXPECT_THAT(rate_text(cosine, 60), HasSubstr("0.001 at step 60, "));
+              HasSubstr("learning rate up to 0.002 by cosine: 0.0001 at step 1, "));
+  EXPECT_THAT(rate_text(cosine, 60), HasSubstr("0.001 at step 61, "));
   EXPECT_EQ(rate_text(with(SchedulerKind::warmup), 0),
-            "learning rate up to 0.002 by WarmupLR: 0 at step 0, 0.002 at step 99");
+            "learning rate up to 0.002 by WarmupLR: 0 at step 1, 0.002 at step 100");
 }
 
 TEST(RateSurprises, SchedulesThatFitAreNone) {
@@ -86,7 +86,7 @@ TEST(MovedCosine, SaysBothRates) {
   Config config = with(SchedulerKind::cosine, 40);
   EXPECT_EQ(moved_cosine(config, 40, 20), "");
   EXPECT_EQ(moved_cosine(config, 20, 20),
-            "the cosine now ends at step 40: the learning rate of step 20 is 0.001, 0 with the "
+            "the cosine now ends at step 40: the learning rate of step 21 is 0.001, 0 with the "
             "run.steps 20 of the checkpoint's job");
   EXPECT_EQ(moved_cosine(with(SchedulerKind::warmup_cosine, 40), 20, 20), "")
       << "it ends at total_num_steps";

@@ -26,7 +26,7 @@ TEST(BadSteps, AreThoseInARow) {
   bad.count(step(1.0, true), none);
   EXPECT_EQ(bad.in_a_row(), 2);
   EXPECT_THAT(bad.error(7, "").what(),
-              AllOf(HasSubstr("2 steps in a row, from step 5 on"), HasSubstr("the run diverged"),
+              AllOf(HasSubstr("2 steps in a row, from step 6 on"), HasSubstr("the run diverged"),
                     Not(HasSubstr("no checkpoint"))));
   EXPECT_THAT(bad.error(7, "there is no checkpoint: disk full").what(),
               HasSubstr("(the run diverged; there is no checkpoint: disk full). "));
@@ -37,13 +37,13 @@ TEST(BadSteps, AreThoseInARow) {
 TEST(BadSteps, SayWhyNothingIsSavedAmidThem) {
   const LossScaler none({});
   BadSteps bad(none);
-  EXPECT_EQ(bad.nothing_to_save(5, false), "the weights that step 4 left are not finite");
+  EXPECT_EQ(bad.nothing_to_save(5, false), "the weights that step 5 left are not finite");
   bad.count(step(std::nan(""), true), none);
   EXPECT_EQ(bad.nothing_to_save(5, false),
-            "the last step was not finite, and neither are the weights that step 3 left");
+            "the last step was not finite, and neither are the weights that step 4 left");
   bad.count(step(std::nan(""), true), none);
   EXPECT_EQ(bad.nothing_to_save(5, false),
-            "the last 2 steps were not finite, and neither are the weights that step 2 left");
+            "the last 2 steps were not finite, and neither are the weights that step 3 left");
   EXPECT_EQ(bad.nothing_to_save(2, true),
             "the last 2 steps were not finite, and this run has made no other");
 }

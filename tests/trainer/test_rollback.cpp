@@ -50,7 +50,8 @@ class Rollback : public testing::Test {
   SharedDirectory directory_;
 };
 
-// The spike is the loss of step 9, and the newest file that of step 8: batches 8 and 9 are skipped.
+// The spike is the loss of step 10, and the newest file that of step 8: batches 8 and 9 are
+// skipped.
 TEST_F(Rollback, IsTheRunThatWasNotGivenTheDataBetween) {
   const std::string text = file("text", spike_text({9}));
   const std::string without = file("without", spike_text({9}, {8, 9}));
@@ -108,7 +109,7 @@ TEST_F(Rollback, AFileFromBehindTheLastGoodLossIsSetAside) {
   EXPECT_EQ(CheckpointReader(checkpoints + "step-000008.h5").header().samples, 13 * spike_batch);
 }
 
-// The only file kept: the validation after 8 steps, not the loss of step 8, shows its weights
+// The only file kept: the validation after 8 steps, not the loss of step 9, shows its weights
 // sound.
 TEST_F(Rollback, GoesBackToAFileThatAValidationHasProven) {
   auto job = this->job({8});
@@ -169,7 +170,7 @@ TEST_F(Rollback, TooManyInARowEndTheRun) {
   auto job = this->job(strange);
   job["run"]["loss_spike"]["max_rollbacks"] = 2;
   EXPECT_THAT(error_of([&] { train_to_the_end(job); }),
-              AllOf(HasSubstr("the loss of step 8, "), HasSubstr("is more than 1.5 x "),
+              AllOf(HasSubstr("the loss of step 9, "), HasSubstr("is more than 1.5 x "),
                     HasSubstr("2 rollbacks (run.loss_spike.max_rollbacks) were made here")));
   MPI_Barrier(MPI_COMM_WORLD);
   EXPECT_EQ(checkpoint_names(directory_of(job)).front(), "step-000008.h5");
@@ -179,7 +180,7 @@ TEST_F(Rollback, NeedsACheckpointToGoBackTo) {
   auto job = this->job({9});
   job["checkpoint"]["interval"] = 10;
   EXPECT_THAT(error_of([&] { train_to_the_end(job); }),
-              AllOf(HasSubstr("the loss of step 9, "), HasSubstr("no checkpoint from before it")));
+              AllOf(HasSubstr("the loss of step 10, "), HasSubstr("no checkpoint from before it")));
 }
 
 TEST_F(Rollback, AStopLeavesTheCheckpointFromBeforeTheSpike) {
@@ -187,7 +188,7 @@ TEST_F(Rollback, AStopLeavesTheCheckpointFromBeforeTheSpike) {
   job["run"]["loss_spike"]["action"] = "stop";
   EXPECT_THAT(
       error_of([&] { train_to_the_end(job); }),
-      AllOf(HasSubstr("the loss of step 9, "), HasSubstr("samples 72 to 79"),
+      AllOf(HasSubstr("the loss of step 10, "), HasSubstr("samples 72 to 79"),
             HasSubstr("checkpoint.resume=" + directory_of(job) + "/checkpoints/step-000008.h5")));
   MPI_Barrier(MPI_COMM_WORLD);
   EXPECT_THAT(checkpoint_names(directory_of(job)), ElementsAre("step-000008.h5", "step-000004.h5"));

@@ -103,7 +103,7 @@ class RunEnds : public testing::Test {
 TEST_F(RunEnds, BadStepsThatAreTheLastFailWithTheStateFromBeforeThem) {
   const auto job = diverging(3);
   EXPECT_THAT(error_of([&] { train_to_the_end(job); }),
-              HasSubstr("2 steps in a row, from step 1 on"));
+              HasSubstr("2 steps in a row, from step 2 on"));
   EXPECT_THAT(checkpoints("run"), ElementsAre("step-000001.h5"));
   // A second start fails too and does not report that the run is done.
   EXPECT_THAT(error_of([&] { train_to_the_end(job); }), HasSubstr("not finite"));
@@ -114,13 +114,13 @@ TEST_F(RunEnds, TooManyBadStepsAtTheLastStepLeaveTheStateFromBeforeThem) {
   auto job = diverging(3);
   job["run"]["max_bad_steps"] = 1;
   EXPECT_THAT(error_of([&] { train_to_the_end(job); }),
-              HasSubstr("2 steps in a row, from step 1 on"));
+              HasSubstr("2 steps in a row, from step 2 on"));
   EXPECT_THAT(checkpoints("run"), ElementsAre("step-000001.h5"));
 }
 
 TEST_F(RunEnds, WeightsThatTheLastUpdateBrokeAreNotWritten) {
   EXPECT_THAT(error_of([&] { train_to_the_end(diverging(1, 1e39)); }),
-              HasSubstr("weights are not finite after the last step, 0"));
+              HasSubstr("weights are not finite after the last step, 1"));
   EXPECT_THAT(checkpoints("run"), IsEmpty());
 }
 
@@ -130,7 +130,7 @@ TEST_F(RunEnds, WeightsThatAnUpdateBrokeAreNotTheNewest) {
   auto job = diverging(10, 1e39);
   job["checkpoint"]["interval"] = 1;
   job["run"]["max_bad_steps"] = 1;
-  EXPECT_THAT(error_of([&] { train_to_the_end(job); }), HasSubstr("in a row, from step 1 on"));
+  EXPECT_THAT(error_of([&] { train_to_the_end(job); }), HasSubstr("in a row, from step 2 on"));
   EXPECT_THAT(checkpoints("run"), IsEmpty());
 }
 

@@ -47,7 +47,7 @@ void check_moments(Settings& s, ErrorList& errors) {
   s.error(errors, rate,
           fmt::format("{} raises beta1 to 1 at step {:.0f} of run.steps {}, and AdamW needs less "
                       "than 1. Lower it, or raise {}",
-                      s.number(rate), step, s.integer("run.steps"), interval));
+                      s.number(rate), step + 1.0, s.integer("run.steps"), interval));
 }
 
 }  // namespace

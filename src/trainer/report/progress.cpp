@@ -48,24 +48,24 @@ void Progress::step(const StepMetrics& metrics) {
     start_ = now - std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                        std::chrono::duration<double>(metrics.step_seconds));
   const std::chrono::duration<double> elapsed = now - *start_;
-  const auto done = static_cast<double>(metrics.step + 1 - first_step_);
+  const auto done = static_cast<double>(metrics.number() - first_step_);
   const double left = elapsed.count() / done * static_cast<double>(steps_ - metrics.step - 1);
   if (mode_ == Mode::bar) return bar(metrics, left);
-  const bool last = metrics.step + 1 == steps_;
-  if ((metrics.step + 1) % interval_ != 0 && metrics.step != first_step_ && !last) return;
+  const bool last = metrics.number() == steps_;
+  if (metrics.number() % interval_ != 0 && metrics.step != first_step_ && !last) return;
   const std::string norm = metrics.skipped ? (metrics.loss_scale ? "overflows" : "not finite")
                                            : fmt::format("{:.3f}", metrics.grad_norm);
   say("step {:>6}/{}  loss {:.4f}  grad norm {}  lr {:.3g}  {:.0f} tokens/s  {} left\n",
-      metrics.step + 1, steps_, metrics.loss, norm, metrics.lr, metrics.tokens_per_second,
+      metrics.number(), steps_, metrics.loss, norm, metrics.lr, metrics.tokens_per_second,
       duration(left));
 }
 
 void Progress::bar(const StepMetrics& metrics, double seconds_left) {
   constexpr int width = 30;
-  const auto full = static_cast<int>(width * (metrics.step + 1) / steps_);
+  const auto full = static_cast<int>(width * metrics.number() / steps_);
   std::string cells(static_cast<std::size_t>(full), '=');
   cells.resize(width, ' ');
-  say("\r[{}] {}/{}  loss {:.4f}  {:.0f} tokens/s  {} left \033[K", cells, metrics.step + 1, steps_,
+  say("\r[{}] {}/{}  loss {:.4f}  {:.0f} tokens/s  {} left \033[K", cells, metrics.number(), steps_,
       metrics.loss, metrics.tokens_per_second, duration(seconds_left));
   bar_open_ = true;
 }

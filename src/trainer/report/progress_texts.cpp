@@ -17,15 +17,16 @@ ProgressTexts::ProgressTexts(ProcessGrid& grid, const StepPlans& plans,
     : grid_(grid) {
   grid.board().explain_with([&plans, start_text, shape = grid.shape()](const RankProgress& rank) {
     const auto stage = static_cast<std::size_t>(shape.coordinate(rank.rank, Axis::pipeline));
+    const std::int64_t number = rank.step + 1;  // counted from 1, as in the progress lines
     switch (static_cast<Activity>(rank.activity)) {
       case Activity::start_up:
         return start_text(rank.position);
       case Activity::between_steps:
-        return fmt::format("step {}, between plans", rank.step);
+        return fmt::format("step {}, between plans", number);
       case Activity::training:
-        return fmt::format("step {}, {}", rank.step, text_at(plans.training[stage], rank.position));
+        return fmt::format("step {}, {}", number, text_at(plans.training[stage], rank.position));
       case Activity::evaluation:
-        return fmt::format("step {}, validation, {}", rank.step,
+        return fmt::format("step {}, validation, {}", number,
                            text_at(plans.evaluation[stage], rank.position));
     }
     return std::string();

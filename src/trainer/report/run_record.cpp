@@ -24,7 +24,7 @@ RunRecord::RunRecord(const Config& config, std::int64_t first_step)
       progress_(config.run.progress, first_step, config.run.steps, config.steps_per_print) {
   if (metrics_.set_aside() > 0)
     spdlog::warn(
-        "{} lines of metrics.jsonl are of steps from {} on, which this run repeats: moved to {}",
+        "{} lines of metrics.jsonl are of steps after step {}, which this run repeats: moved to {}",
         metrics_.set_aside(), first_step, superseded_metrics(metrics_path(config)));
 }
 

@@ -210,7 +210,7 @@ TEST_F(Resolve, MomentsStayBelowOne) {
   EXPECT_THAT(
       with(decay, 87),
       HasSubstr(
-          "scheduler.params.decay_mom_rate: 0.01 raises beta1 to 1 at step 86 of run.steps 87"));
+          "scheduler.params.decay_mom_rate: 0.01 raises beta1 to 1 at step 87 of run.steps 87"));
   EXPECT_EQ(with(R"("cycle_momentum": false, )" + decay, 1000), "");
   EXPECT_EQ(with(R"("cycle_max_mom": 0.0, "cycle_min_mom": 0.0, )" + decay, 1000), "");
 }
