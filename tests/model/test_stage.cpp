@@ -109,8 +109,12 @@ TEST(Stage, SequenceParallelismNeedsTensorRanks) {
 
 TEST(Stage, OnlyTheLastHasAHead) {
   const ModelConfig model = small_model(Architecture::gpt2);
-  EXPECT_NO_THROW(Stage(model, {2, 1, 1, {}}, 8).head());
-  EXPECT_THROW(Stage(model, {2, 0, 1, {}}, 8).head(), Error);
+  const Stage last(model, {2, 1, 1, {}}, 8);
+  EXPECT_TRUE(last.has_head());
+  EXPECT_NO_THROW(last.head());
+  const Stage first(model, {2, 0, 1, {}}, 8);
+  EXPECT_FALSE(first.has_head());
+  EXPECT_THROW(first.head(), Error);
 }
 
 // Names and shapes match Hugging Face's files.

@@ -135,6 +135,7 @@ TEST(Watchdog, LeavesWorkAndShortWaitsAlone) {
     usleep(50'000);
     board.ends();
   }
+  EXPECT_TRUE(board.take_report()) << "no report is under way";
 }
 
 // The wait exceeds the limit, but not the limit for file work.
@@ -148,7 +149,9 @@ TEST(Watchdog, WaitsForFileWorkOfOthers) {
     return;
   }
   const WaitScope waiting(&world.board);
+  const double begin = MPI_Wtime();
   MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_GT(MPI_Wtime() - begin, 1.5) << "the wait was no longer than the limit";
 }
 
 }  // namespace

@@ -42,17 +42,19 @@ TEST(DirectoryLock, IsFreeAgainAfterwards) {
   const TempDirectory directory;
   { const DirectoryLock lock(directory.path(), "Wait"); }
   EXPECT_EQ(contents(directory.path(".lock")), "");
-  EXPECT_NO_THROW(DirectoryLock(directory.path(), "Wait"));
+  EXPECT_EQ(DirectoryLock(directory.path(), "Wait").refusal(), "");
 }
 
 TEST(DirectoryLock, IsWaitedForAWhile) {
   const TempDirectory directory;
   auto first = std::make_unique<DirectoryLock>(directory.path(), "Wait");
+  const auto begin = std::chrono::steady_clock::now();
   std::thread release([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     first.reset();
   });
-  EXPECT_NO_THROW(DirectoryLock(directory.path(), "Wait", std::chrono::seconds(60)));
+  EXPECT_EQ(DirectoryLock(directory.path(), "Wait", std::chrono::seconds(60)).refusal(), "");
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(300));
   release.join();
 }
 

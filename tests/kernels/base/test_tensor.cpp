@@ -57,7 +57,7 @@ TEST_F(TensorView, SliceRefusesWhatIsOutside) {
   EXPECT_THROW(tensor_.slice(0, 3, 2), Error);
   EXPECT_THROW(tensor_.slice(0, -1, 1), Error);
   EXPECT_THROW(tensor_.slice(2, 0, 1), Error);
-  EXPECT_NO_THROW(tensor_.slice(0, 4, 0));
+  EXPECT_EQ(tensor_.slice(0, 4, 0).elements(), 0);
 }
 
 TEST_F(TensorView, Transposed) {
@@ -82,7 +82,7 @@ TEST_F(TensorView, Restrided) {
 }
 
 TEST_F(TensorView, ReadOnlyAsItsOwnType) {
-  EXPECT_NO_THROW(tensor_.as<const float>());
+  EXPECT_EQ(tensor_.as<const float>(), tensor_.data());
   EXPECT_THROW(tensor_.as<double>(), Error);
   EXPECT_THROW(tensor_.as<std::int32_t>(), Error);
 }

@@ -131,8 +131,11 @@ TEST_F(StoredShardsTest, MayEndAmidACopy) {
   make(true);
   put(0, 2.0F);
   fill_constant(stream_, loaded(0), 4.0F);
+  Event filled;
+  filled.record(stream_);
   shards_->of(0).start_save(stream_, false);
   shards_.reset();
+  EXPECT_TRUE(filled.done()) << "the copy reads what was filled, so it has not ended either";
   stream_.synchronize();
 }
 
