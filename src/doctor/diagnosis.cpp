@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "kernels/base/process/process_limits.hpp"
+#include "src/comm/interface/rank_ranges.hpp"
 #include "src/doctor/rank_groups.hpp"
 
 namespace triax::doctor {

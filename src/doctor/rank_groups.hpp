@@ -10,9 +10,6 @@
 
 namespace triax::doctor {
 
-/// Text of ascending rank numbers: "ranks 0-3, 8".
-std::string ranks_text(const std::vector<int>& ranks);
-
 using Value = std::function<std::string(const RankFacts&)>;
 
 /// Ranks grouped by `value`, the largest group first.

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "kernels/base/process/process_limits.hpp"
+#include "src/comm/interface/rank_ranges.hpp"
 #include "src/doctor/rank_groups.hpp"
 
 namespace triax::doctor {

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "src/comm/interface/rank_ranges.hpp"
+
 namespace triax {
 namespace {
 
@@ -34,6 +36,8 @@ constexpr std::array<MessageKind, 4> message_kinds = {
      {"all_gather", &Messages::all_gather},
      {"send", &Messages::send}}};
 
+constexpr std::size_t most_ranges = 4;  // of ranks, per row of the table
+
 // Ranks of one stage with equal memory.
 struct RankKind {
   int stage;
@@ -56,22 +60,6 @@ std::vector<RankKind> kinds_of_ranks(const MemoryPlan& plan) {
   std::stable_sort(kinds.begin(), kinds.end(),
                    [](const RankKind& a, const RankKind& b) { return a.stage < b.stage; });
   return kinds;
-}
-
-// "ranks 0-3, 8-11": the first four ranges of consecutive numbers.
-std::string runs_text(const std::vector<int>& ranks) {
-  constexpr std::size_t shown = 4;
-  std::vector<std::string> runs;
-  for (std::size_t begin = 0, end = 0; begin < ranks.size(); begin = end) {
-    for (end = begin + 1; end < ranks.size() && ranks[end] == ranks[end - 1] + 1;) ++end;
-    if (runs.size() == shown) {
-      runs.push_back("...");
-      break;
-    }
-    runs.push_back(end - begin == 1 ? fmt::format("{}", ranks[begin])
-                                    : fmt::format("{}-{}", ranks[begin], ranks[end - 1]));
-  }
-  return fmt::format("{}{}", ranks.size() == 1 ? "rank " : "ranks ", fmt::join(runs, ", "));
 }
 
 ordered_json json_of(const KindBytes& bytes) {
@@ -142,7 +130,8 @@ std::string dry_run_table(const JobPlan& plan, const MemoryLimit& limit) {
   const std::vector<RankKind> kinds = kinds_of_ranks(plan.memory);
   std::size_t width = 0;
   const auto label = [](const RankKind& kind, const char* storage) {
-    return fmt::format("stage {}: {}, {}", kind.stage, runs_text(kind.ranks), storage);
+    return fmt::format("stage {}: {}, {}", kind.stage, ranks_text(kind.ranks, most_ranges),
+                       storage);
   };
   for (const RankKind& kind : kinds) width = std::max(width, label(kind, "device").size());
   std::string text = fmt::format("{:{}}", "MiB per rank", width);

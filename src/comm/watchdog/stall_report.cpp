@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "src/comm/interface/rank_ranges.hpp"
+
 namespace triax {
 namespace {
 
@@ -89,19 +91,6 @@ Parts parts_of(const Stall& stall, const ExplainProgress& explain) {
       (part->finished ? parts.finished : parts.joined).push_back(member);
   }
   return parts;
-}
-
-// "rank 3", "ranks 0, 4-7".
-std::string ranks_text(std::vector<int> ranks) {
-  std::ranges::sort(ranks);
-  std::vector<std::string> runs;
-  for (std::size_t begin = 0, end = 0; begin < ranks.size(); begin = end) {
-    while (end < ranks.size() && ranks[end] - ranks[begin] == static_cast<int>(end - begin)) ++end;
-    if (end - begin == 2) --end;  // two are written one by one
-    runs.push_back(end - begin == 1 ? std::to_string(ranks[begin])
-                                    : fmt::format("{}-{}", ranks[begin], ranks[end - 1]));
-  }
-  return fmt::format("rank{} {}", ranks.size() > 1 ? "s" : "", fmt::join(runs, ", "));
 }
 
 void add_ranks(std::string& text, const char* what, const std::vector<int>& ranks) {
