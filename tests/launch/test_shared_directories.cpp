@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/launch/shared_directories.hpp"
 
+#include <numeric>
+
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/support/training.hpp"
 
@@ -79,6 +81,20 @@ TEST_F(SharedDirectories, MayBeSeenLate) {
     });
   EXPECT_EQ(refusal(false, 60.0), "");
   if (last()) later.join();
+}
+
+// As triax doctor finds it: on nodes with one rank each, the last one has another directory.
+TEST_F(SharedDirectories, ANodeThatDoesNotSeeTheFileOfRank0KnowsIt) {
+  std::vector<int> nodes(static_cast<std::size_t>(world_size()));
+  std::iota(nodes.begin(), nodes.end(), 0);
+  const ProcessGrid grid(MPI_COMM_WORLD, grid_shape(config_.parallel), nodes);
+  EXPECT_TRUE(sees_file_of_rank0(grid, config_.run.directory, 0.3));
+  const bool blind = last() && world_size() > 1;
+  EXPECT_EQ(sees_file_of_rank0(grid, blind ? directory_.path("other") : config_.run.directory, 0.3),
+            !blind);
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_TRUE(std::filesystem::is_empty(directory_.path("run/checkpoints")));
+  EXPECT_TRUE(std::filesystem::is_empty(directory_.path("other")));
 }
 
 }  // namespace
