@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "kernels/base/check.hpp"
+#include "kernels/base/exit_status.hpp"
 
 namespace triax {
 
@@ -74,10 +75,10 @@ bool is_memory(const char* name) {
   return false;
 }
 
-// Prints "triax: <problem> <name> (<why>). <what to do>", the form of an Error, and exits with 3.
+// Prints "triax: <problem> <name> (<why>). <what to do>", the form of an Error, and exits.
 [[noreturn]] void end_with(std::initializer_list<const char*> texts) {
   for (const char* const text : texts) (void)!::write(STDERR_FILENO, text, std::strlen(text));
-  ::_exit(3);
+  ::_exit(run_time_failure);
 }
 
 void end_of_unreadable(int signal, siginfo_t* what, void*) {

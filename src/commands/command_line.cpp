@@ -118,11 +118,12 @@ int run_command_line(int argc, char** argv, CommandContext& context) {
   app.set_version_flag(
       "--version", fmt::format("triax {}, {}\n{}", version, text_of(isa_in_use()), build_facts()));
   app.require_subcommand(1);
-  app.footer(
+  app.footer(fmt::format(
       "Each command has a --help of its own. A first run: jobs/quickstart.sh\n"
-      "Exit status: 0 done; 2 wrong job file or command line; 3 a failure while running; 75 "
+      "Exit status: 0 done; {} wrong job file or command line; {} a failure while running; {} "
       "stopped by SIGUSR1, SIGTERM, SIGHUP or the clock with a checkpoint written, or by a signal "
-      "before the first step: run it again.");
+      "before the first step: run it again.",
+      usage_failure, run_time_failure, stopped_early));
   for (const Command& command : command_table) command.add(app, context);
   add_commands_to_come(app);
   // StartSignals ends first: a signal caused by the end of other ranks must not change the status.
