@@ -147,6 +147,9 @@ void add_checkpoint(Keys& k) {
              "some ranks write for the others, in long ranges of the file: for file systems that "
              "are slow when many ranks write short ranges; training waits meanwhile. auto: if it "
              "waits anyway and tensors are sharded by columns (parallel.tensor)"));
+}
+
+void add_checkpoint_files(Keys& k) {
   k.push_back(obeyed("checkpoint.files", integer, 1, from_to(1, 999),
                      "data files per checkpoint; 2 or more: part files beside a file that shows "
                      "them as one, for file systems that are slow on one shared file")
@@ -184,6 +187,7 @@ Keys job_keys() {
   add_parallel(k);
   add_run(k);
   add_checkpoint(k);
+  add_checkpoint_files(k);
   k.push_back(
       obeyed("triax", object, nullptr, anything(),
              "facts in job.json about the run that wrote it (version, grid, hosts); not read"));

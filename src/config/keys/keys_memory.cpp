@@ -145,7 +145,7 @@ void add_zero_features(Keys& k) {
 }
 
 // Keys that both offload sections share; `what` is the state that the device holds.
-void add_offload_place(Keys& k, const std::string& path, const std::string& what) {
+void add_offload_device(Keys& k, const std::string& path, const std::string& what) {
   k.push_back(obeyed(path + "device", string, "none", one_of({"none", "cpu", "nvme"}),
                      "location of the " + what +
                          ". none: memory of the compute device; cpu: host memory (the same in a "
@@ -159,9 +159,9 @@ void add_offload_place(Keys& k, const std::string& path, const std::string& what
                        "buffers of device nvme are registered with the kernel if it allows that"));
 }
 
-void add_offload(Keys& k) {
+void add_offload_optimizer(Keys& k) {
   const auto optimizer = zero + std::string("offload_optimizer.");
-  add_offload_place(k, optimizer, "optimizer state");
+  add_offload_device(k, optimizer, "optimizer state");
   k.push_back(obeyed(optimizer + "buffer_count", integer, 4, from_to(1, 1e6),
                      "most sub-groups of the state (see sub_group_size) in memory at once; at most "
                      "three are of use: one is fetched, one stepped, one stored")
@@ -181,8 +181,11 @@ void add_offload(Keys& k) {
   for (const auto* name : {"pipeline", "fast_init", "super_offload", "cpuadam_cores_perc"})
     k.push_back(accepted(optimizer + name, any, nullptr,
                          "internal to DeepSpeed; fresh state is zeros that no pass writes"));
+}
+
+void add_offload_param(Keys& k) {
   const auto param = zero + std::string("offload_param.");
-  add_offload_place(k, param, "parameters (ZeRO-3)");
+  add_offload_device(k, param, "parameters (ZeRO-3)");
   k.push_back(obeyed(param + "buffer_count", integer, 5, from_to(1, 1e6),
                      "layers whose parameters are in memory (GPU memory, if a GPU computes) at "
                      "once when they are loaded ahead of use")
@@ -204,6 +207,11 @@ void add_offload(Keys& k) {
                      "save stepped parameters while the next layer is stepped"));
   for (const auto* name : {"pipeline", "fast_init", "super_offload", "cpuadam_cores_perc"})
     k.push_back(accepted(param + name, any, nullptr, "for offload_optimizer"));
+}
+
+void add_offload(Keys& k) {
+  add_offload_optimizer(k);
+  add_offload_param(k);
   k.push_back(
       obeyed(
           zero + std::string("sub_group_size"), integer, 1'000'000'000, at_least(1),

@@ -11,6 +11,10 @@ namespace triax {
 namespace {
 using std::int64_t;
 
+constexpr const char* global_key = "train_batch_size";
+constexpr const char* micro_key = "train_micro_batch_size_per_gpu";
+constexpr const char* accumulation_key = "gradient_accumulation_steps";
+
 struct Grid {
   int64_t tensor = 1, pipeline = 1;
 };
@@ -22,14 +26,12 @@ bool heads_fit(const ModelConfig& m, int64_t tensor) {
 // Advice for numbers meant for another number of ranks, such as those of a job.json.
 std::string let_data_follow(const Settings& s, int64_t ranks, int64_t inner) {
   const int64_t data = ranks / inner;
-  const std::string global = "train_batch_size", micro = "train_micro_batch_size_per_gpu",
-                    accumulation = "gradient_accumulation_steps";
   std::string text = fmt::format("Use --set parallel.data=auto (here {})", data);
-  if (s.is_auto(global) || s.is_auto(micro) || s.is_auto(accumulation)) return text;
-  const auto batch = static_cast<double>(s.integer(global));
-  const bool same_micro =
-      std::fmod(batch, static_cast<double>(s.integer(micro)) * static_cast<double>(data)) == 0.0;
-  return text + " and --set " + (same_micro ? accumulation : micro) + "=auto";
+  if (s.is_auto(global_key) || s.is_auto(micro_key) || s.is_auto(accumulation_key)) return text;
+  const auto batch = static_cast<double>(s.integer(global_key));
+  const bool same_micro = std::fmod(batch, static_cast<double>(s.integer(micro_key)) *
+                                               static_cast<double>(data)) == 0.0;
+  return text + " and --set " + (same_micro ? accumulation_key : micro_key) + "=auto";
 }
 
 // The grid nearest to the requested one that fits the ranks and the model. 1 x 1 always fits; more
@@ -107,57 +109,74 @@ void resolve_grid(Settings& s, const ModelConfig& m, int ranks, ErrorList& error
   if (any_data) s.resolve("parallel.data", std::max<int64_t>(1, data));
 }
 
-void resolve_batch(Settings& s, ErrorList& errors) {
-  const std::string global = "train_batch_size", micro = "train_micro_batch_size_per_gpu",
-                    accumulation = "gradient_accumulation_steps";
-  if (!s.sound(
-          {global, micro, accumulation, "parallel.tensor", "parallel.pipeline", "parallel.data"}))
-    return;
-  if (!s.given(global) && !s.given(micro))
-    return s.error(
-        errors, global,
-        "missing. Set it or " + micro +
-            " (\"auto\" in one of them: a micro-batch of 1); as in DeepSpeed there is no default");
-  const auto given = [&](const std::string& key) {
-    return s.is_auto(key) ? int64_t{0} : s.integer(key);
-  };
-  const int64_t data = s.integer("parallel.data");
-  int64_t g = given(global), m = given(micro), a = given(accumulation);
-  const auto rest = [&](const std::string& key, int64_t known) {  // g / (known x data), if whole
-    const bool whole = known <= g / data && g % (known * data) == 0;
-    if (!whole)
-      s.error(errors, global,
-              fmt::format("{} is not a multiple of {} {} x parallel.data {}. Set it to a multiple, "
-                          "or one of them to auto",
-                          g, key, known, data));
-    return whole ? g / (known * data) : int64_t{1};
-  };
-  if (g > 0 && m > 0 && a > 0) {
-    if (static_cast<double>(m) * static_cast<double>(a) * static_cast<double>(data) !=
-        static_cast<double>(g))
-      s.error(
-          errors, global,
-          fmt::format(
-              "{} is not {} {} x {} {} x parallel.data {}. Correct one of them, or set it to auto",
-              g, micro, m, accumulation, a, data));
-  } else if (g > 0) {
-    if (m > 0) {
-      a = rest(micro, m);
-    } else {
-      a = std::max<int64_t>(a, 1);  // DeepSpeed: the global batch alone means no accumulation
-      m = rest(accumulation, a);
-    }
+namespace {
+
+struct Batch {
+  int64_t global = 0, micro = 0, accumulation = 0;  // 0: auto
+};
+
+// global / (known x data), an error if that is not whole; `key` gave `known`.
+int64_t rest_of(const Batch& batch, const char* key, int64_t known, int64_t data, Settings& s,
+                ErrorList& errors) {
+  if (known <= batch.global / data && batch.global % (known * data) == 0)
+    return batch.global / (known * data);
+  s.error(errors, global_key,
+          fmt::format("{} is not a multiple of {} {} x parallel.data {}. Set it to a multiple, or "
+                      "one of them to auto",
+                      batch.global, key, known, data));
+  return 1;
+}
+
+double product(const Batch& batch, int64_t data) {
+  return static_cast<double>(batch.micro) * static_cast<double>(batch.accumulation) *
+         static_cast<double>(data);
+}
+
+// Fills in what is auto.
+void complete(Batch& batch, int64_t data, Settings& s, ErrorList& errors) {
+  auto& [global, micro, accumulation] = batch;
+  if (global > 0 && micro > 0 && accumulation > 0) {
+    if (product(batch, data) != static_cast<double>(global))
+      s.error(errors, global_key,
+              fmt::format("{} is not {} {} x {} {} x parallel.data {}. Correct one of them, or set "
+                          "it to auto",
+                          global, micro_key, micro, accumulation_key, accumulation, data));
+  } else if (global > 0 && micro > 0) {
+    accumulation = rest_of(batch, micro_key, micro, data, s, errors);
+  } else if (global > 0) {
+    // DeepSpeed: the global batch alone means no accumulation.
+    accumulation = std::max<int64_t>(accumulation, 1);
+    micro = rest_of(batch, accumulation_key, accumulation, data, s, errors);
   } else {
-    m = std::max<int64_t>(m, 1);
-    a = std::max<int64_t>(a, 1);
-    if (static_cast<double>(m) * static_cast<double>(a) * static_cast<double>(data) > 1e12)
-      s.error(errors, global,
-              "more than 1e12 samples per step. Lower " + micro + " or " + accumulation);
+    micro = std::max<int64_t>(micro, 1);
+    accumulation = std::max<int64_t>(accumulation, 1);
+    if (product(batch, data) > 1e12)
+      s.error(errors, global_key,
+              fmt::format("more than 1e12 samples per step. Lower {} or {}", micro_key,
+                          accumulation_key));
     else
-      g = m * a * data;
+      global = micro * accumulation * data;
   }
+}
+
+}  // namespace
+
+void resolve_batch(Settings& s, ErrorList& errors) {
+  if (!s.sound({global_key, micro_key, accumulation_key, "parallel.tensor", "parallel.pipeline",
+                "parallel.data"}))
+    return;
+  if (!s.given(global_key) && !s.given(micro_key))
+    return s.error(
+        errors, global_key,
+        fmt::format("missing. Set it or {} (\"auto\" in one of them: a micro-batch of 1); "
+                    "as in DeepSpeed there is no default",
+                    micro_key));
+  const auto given = [&](const char* key) { return s.is_auto(key) ? int64_t{0} : s.integer(key); };
+  Batch batch{given(global_key), given(micro_key), given(accumulation_key)};
+  complete(batch, s.integer("parallel.data"), s, errors);
   for (const auto& [key, value] :
-       {std::pair{global, g}, std::pair{micro, m}, std::pair{accumulation, a}})
+       {std::pair{global_key, batch.global}, std::pair{micro_key, batch.micro},
+        std::pair{accumulation_key, batch.accumulation}})
     if (s.is_auto(key)) s.resolve(key, value);
 }
 
