@@ -145,7 +145,17 @@ void report_nothing_to_do(const Config& config, const RunStart& start, const std
       overruled ? "" : ", or checkpoint.resume never");
 }
 
-void log_run_summary(const RunFacts& run) {
+namespace {
+
+void log_unless_empty(const std::string& line) {
+  if (!line.empty()) spdlog::info("{}", line);
+}
+
+void warn_unless_empty(const std::string& line) {
+  if (!line.empty()) spdlog::warn("{}", line);
+}
+
+void log_job(const RunFacts& run) {
   const PlacedConfig& config = run.plan.config;
   std::int64_t parameters = 0;
   for (const GlobalTensor& tensor : global_tensors(config.model))
@@ -160,14 +170,20 @@ void log_run_summary(const RunFacts& run) {
   spdlog::info("precision {}", precision_text(config.precision));
   spdlog::info("{} tokens of training data, {} samples per epoch", run.data.tokens(),
                run.data.samples());
-  if (const std::string line = validation_text(config, run.validation_samples); !line.empty())
-    spdlog::info("{}", line);
+  log_unless_empty(validation_text(config, run.validation_samples));
   spdlog::info("{}", rate_text(config, run.start.step));
-  spdlog::info("on {}", run.grid.devices());
-  for (const std::string& line : run.grid.shared_messages()) spdlog::info("{}", line);
-  if (!run.grid.not_shared().empty())
+}
+
+void log_machine(const ProcessGrid& grid) {
+  spdlog::info("on {}", grid.devices());
+  for (const std::string& line : grid.shared_messages()) spdlog::info("{}", line);
+  if (!grid.not_shared().empty())
     spdlog::warn("the ranks of a node cannot share memory ({}): all messages go through MPI",
-                 run.grid.not_shared());
+                 grid.not_shared());
+}
+
+void log_plan(const RunFacts& run) {
+  const PlacedConfig& config = run.plan.config;
   spdlog::info("schedule {}: {} instructions on stage 0, verified", config.parallel.schedule,
                run.plan.steps.training[0].size());
   spdlog::info("{}", sharding_text(config));
@@ -183,27 +199,38 @@ void log_run_summary(const RunFacts& run) {
   for (const std::string& line : gpu_notes(config, true)) spdlog::info("{}", line);
   spdlog::info("a step sends, all ranks together: {}", messages_text(run.plan.messages));
   log_offload(config, run.optimizer, run.store);
-  if (config.dump_state) spdlog::info("{}", run.job.resolved);
+}
+
+void log_warnings(const RunFacts& run) {
+  const PlacedConfig& config = run.plan.config;
+  for (const std::string& line : run.job.warnings) spdlog::warn("{}", line);
+  for (const std::string& line : config_warnings(config)) spdlog::warn("{}", line);
+  warn_unless_empty(warning_of_cpu(config, built_for_gpus()));
+  warn_unless_empty(warning_of_bytes(config, run.data));
+  warn_unless_empty(warning_of_loss(config, run.start.step, batch_job(surroundings())));
+  for (const std::string& line : run.start.weights.warnings(config.model.weights))
+    spdlog::warn("{}", line);
+}
+
+void log_start(const RunStart& start, std::int64_t steps) {
+  if (!start.resumed_from.empty())
+    spdlog::info("resumed from {} after {} of {} steps", start.resumed_from, start.step, steps);
+  if (start.fresh_optimizer) spdlog::info("it has no optimizer state: the moments start from zero");
+  for (const std::string& change : start.changes) spdlog::warn("{}", change);
+}
+
+}  // namespace
+
+void log_run_summary(const RunFacts& run) {
+  log_job(run);
+  log_machine(run.grid);
+  log_plan(run);
+  if (run.plan.config.dump_state) spdlog::info("{}", run.job.resolved);
   if (!run.job.accepted.empty())
     spdlog::info("accepted without effect here (triax config --reference says why): {}",
                  fmt::join(run.job.accepted, ", "));
-  for (const std::string& line : run.job.warnings) spdlog::warn("{}", line);
-  for (const std::string& line : config_warnings(config)) spdlog::warn("{}", line);
-  if (const std::string line = warning_of_cpu(config, built_for_gpus()); !line.empty())
-    spdlog::warn("{}", line);
-  if (const std::string line = warning_of_bytes(config, run.data); !line.empty())
-    spdlog::warn("{}", line);
-  if (const std::string line = warning_of_loss(config, run.start.step, batch_job(surroundings()));
-      !line.empty())
-    spdlog::warn("{}", line);
-  for (const std::string& line : run.start.weights.warnings(config.model.weights))
-    spdlog::warn("{}", line);
-  if (!run.start.resumed_from.empty())
-    spdlog::info("resumed from {} after {} of {} steps", run.start.resumed_from, run.start.step,
-                 config.run.steps);
-  if (run.start.fresh_optimizer)
-    spdlog::info("it has no optimizer state: the moments start from zero");
-  for (const std::string& change : run.start.changes) spdlog::warn("{}", change);
+  log_warnings(run);
+  log_start(run.start, run.plan.config.run.steps);
 }
 
 KindBytes used_by_kind(KindBytes allocated, std::int64_t peak) {
