@@ -117,12 +117,12 @@ void write_integrity(hdf5::File& file, const std::vector<CheckpointTensor>& tens
     file.write_words(group + tensor.name, sums.of(tensor.name));
 }
 
-void write_integrity(const CheckpointPlaces& places, SegmentWriter& writer,
+void write_integrity(const CheckpointExtents& extents, SegmentWriter& writer,
                      const std::vector<CheckpointTensor>& tensors, const TensorChecksums& sums) {
   for (const CheckpointTensor& dataset : integrity_datasets(tensors)) {
     const auto words = sums.of(dataset.name.substr(std::string_view(group).size()));
     if (words.empty()) continue;
-    writer.write(places.segments(
+    writer.write(extents.segments(
                      dataset.name, {{{0}, dataset.shape}},
                      Tensor(const_cast<std::uint64_t*>(words.data()), DType::i64, dataset.shape)),
                  Lifetime::call);

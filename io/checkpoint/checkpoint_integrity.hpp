@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "io/checkpoint/checkpoint_header.hpp"
-#include "io/checkpoint/write/checkpoint_places.hpp"
+#include "io/checkpoint/write/checkpoint_extents.hpp"
 #include "io/checkpoint/write/segment_writer.hpp"
 #include "io/files/checksum.hpp"
 
@@ -54,7 +54,7 @@ std::vector<CheckpointTensor> integrity_datasets(const std::vector<CheckpointTen
 /// Writes the tensors' checksums into their datasets. Called by one rank.
 void write_integrity(hdf5::File& file, const std::vector<CheckpointTensor>& tensors,
                      const TensorChecksums& sums);
-void write_integrity(const CheckpointPlaces& places, SegmentWriter& writer,
+void write_integrity(const CheckpointExtents& extents, SegmentWriter& writer,
                      const std::vector<CheckpointTensor>& tensors, const TensorChecksums& sums);
 
 /// Error where the attributes of the root differ from those written.

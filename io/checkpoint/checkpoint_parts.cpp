@@ -122,7 +122,7 @@ void CheckpointParts::create(const std::vector<CheckpointTensor>& unordered) {
   const auto dealt = deal_tensors(tensors, parts_);
   std::size_t slices = 0;
   for (std::size_t t = 0; t < tensors.size(); ++t) {
-    places_[tensors[t].name] = {tensors[t], dealt[t], slices};
+    tensors_[tensors[t].name] = {tensors[t], dealt[t], slices};
     slices += dealt[t].size();
   }
   offsets_.resize(slices);
@@ -142,38 +142,38 @@ void CheckpointParts::create_part(std::size_t part, const std::vector<Checkpoint
                             hdf5::structure_estimate(tensors.size()));
   const auto visit = [&](auto&& action) {
     for (const CheckpointTensor& tensor : tensors) {
-      const Place& place = places_.at(tensor.name);
-      for (std::size_t s = 0; s < place.slices.size(); ++s)
-        if (place.slices[s].part == part) action(place, s);
+      const SlicedTensor& sliced = tensors_.at(tensor.name);
+      for (std::size_t s = 0; s < sliced.slices.size(); ++s)
+        if (sliced.slices[s].part == part) action(sliced, s);
     }
   };
-  visit([&](const Place& place, std::size_t s) {
-    const CheckpointTensor rows = cut(place.tensor, place.slices[s]);
+  visit([&](const SlicedTensor& sliced, std::size_t s) {
+    const CheckpointTensor rows = cut(sliced.tensor, sliced.slices[s]);
     memory.file().create_dataset(rows.name, rows.dtype, rows.shape);
   });
-  visit([&](const Place& place, std::size_t s) {
-    offsets_[place.first_slice + s] =
-        static_cast<std::uint64_t>(memory.file().offset(place.tensor.name));
+  visit([&](const SlicedTensor& sliced, std::size_t s) {
+    offsets_[sliced.first_slice + s] =
+        static_cast<std::uint64_t>(memory.file().offset(sliced.tensor.name));
   });
   memory.close();
   hdf5::create_empty(path(part), hints_);
   memory.put_into(path(part));
 }
 
-CheckpointPlaces CheckpointParts::places() const {
+CheckpointExtents CheckpointParts::extents() const {
   std::vector<std::string> paths;
   for (std::size_t part = 0; part < parts_; ++part) paths.push_back(path(part));
-  CheckpointPlaces places(std::move(paths));
-  for (const auto& [name, place] : places_) {
-    const auto& [tensor, slices, first_slice] = place;
+  CheckpointExtents all(std::move(paths));
+  for (const auto& [name, sliced] : tensors_) {
+    const auto& [tensor, slices, first_slice] = sliced;
     const std::int64_t row = tensor.shape.elements() / std::max<std::int64_t>(1, rows_of(tensor));
     std::vector<DataExtent> extents;
     for (std::size_t s = 0; s < slices.size(); ++s)
       extents.push_back({slices[s].part, slices[s].begin * row, slices[s].end * row,
                          static_cast<std::int64_t>(offsets_[first_slice + s])});
-    places.add(name, tensor.dtype, tensor.shape, std::move(extents));
+    all.add(name, tensor.dtype, tensor.shape, std::move(extents));
   }
-  return places;
+  return all;
 }
 
 void CheckpointParts::finish() const {
@@ -183,16 +183,16 @@ void CheckpointParts::finish() const {
 
 void CheckpointParts::link(hdf5::File& master) const {
   const std::string relative = fs::path(directory_).filename().string();
-  for (const auto& [name, place] : places_) {
-    if (place.tensor.shape.elements() == 0) {
-      master.create_dataset(name, place.tensor.dtype, place.tensor.shape);
+  for (const auto& [name, sliced] : tensors_) {
+    if (sliced.tensor.shape.elements() == 0) {
+      master.create_dataset(name, sliced.tensor.dtype, sliced.tensor.shape);
       continue;
     }
     std::vector<hdf5::VirtualSource> sources;
-    for (const TensorSlice& slice : place.slices)
+    for (const TensorSlice& slice : sliced.slices)
       sources.push_back({relative + "/" + fs::path(path(slice.part)).filename().string(),
                          slice.begin, slice.end});
-    master.create_virtual(name, place.tensor.dtype, place.tensor.shape, sources);
+    master.create_virtual(name, sliced.tensor.dtype, sliced.tensor.shape, sources);
   }
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "io/checkpoint/checkpoint_header.hpp"
-#include "io/checkpoint/write/checkpoint_places.hpp"
+#include "io/checkpoint/write/checkpoint_extents.hpp"
 #include "kernels/base/mpi/agree.hpp"
 
 namespace triax {
@@ -39,7 +39,7 @@ class CheckpointParts {
   /// them is missing.
   void create(const std::vector<CheckpointTensor>& tensors);
   /// Locations of the tensors' data, after create().
-  CheckpointPlaces places() const;
+  CheckpointExtents extents() const;
   /// Waits until the files and their directory are on disk. Called by one rank.
   void finish() const;
   /// Creates virtual datasets of `master` that show the parts. Called by one rank, after finish().
@@ -50,7 +50,7 @@ class CheckpointParts {
   void discard() noexcept;
 
  private:
-  struct Place {
+  struct SlicedTensor {
     CheckpointTensor tensor;
     std::vector<TensorSlice> slices;
     std::size_t first_slice;  // index into offsets_
@@ -63,7 +63,7 @@ class CheckpointParts {
   hdf5::FileHints hints_;
   std::size_t parts_;
   std::vector<std::uint64_t> offsets_;  // of each slice's data in its file
-  std::map<std::string, Place> places_;
+  std::map<std::string, SlicedTensor> tensors_;
 };
 
 /// CheckpointHeader::parts, parsed: a directory beside the master, and the bytes of each file.

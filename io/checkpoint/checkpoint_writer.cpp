@@ -116,7 +116,7 @@ void CheckpointWriter::create(const CheckpointHeader& header,
     else
       sum_over_ranks(ranks_, offsets);
     agreed(ranks_, [&] {  // one rank may be short of memory for the collective buffers
-      places_ = parts_ ? parts_->places() : places_of(datasets, offsets);
+      extents_ = parts_ ? parts_->extents() : extents_of(datasets, offsets);
       open_data();
     });
     data_->meet();
@@ -126,22 +126,22 @@ void CheckpointWriter::create(const CheckpointHeader& header,
   }
 }
 
-CheckpointPlaces CheckpointWriter::places_of(const std::vector<CheckpointTensor>& datasets,
-                                             const std::vector<std::uint64_t>& offsets) const {
-  CheckpointPlaces places({temporary_});
+CheckpointExtents CheckpointWriter::extents_of(const std::vector<CheckpointTensor>& datasets,
+                                               const std::vector<std::uint64_t>& offsets) const {
+  CheckpointExtents extents({temporary_});
   for (std::size_t i = 0; i < datasets.size(); ++i) {
     const auto& [name, dtype, shape] = datasets[i];
-    places.add(name, dtype, shape,
-               {{0, 0, shape.elements(), static_cast<std::int64_t>(offsets[i])}});
+    extents.add(name, dtype, shape,
+                {{0, 0, shape.elements(), static_cast<std::int64_t>(offsets[i])}});
   }
-  return places;
+  return extents;
 }
 
 void CheckpointWriter::open_data() {
   data_ = options_.collective && ranks_.size > 1
-              ? collective_writer(places_.paths(), ranks_, options_.hints.striping_unit,
+              ? collective_writer(extents_.paths(), ranks_, options_.hints.striping_unit,
                                   options_.gather)
-              : independent_writer(places_.paths(), options_.gather);
+              : independent_writer(extents_.paths(), options_.gather);
 }
 
 // Writes the file's structure, on rank 0. Returns the file offsets of the datasets.
@@ -169,7 +169,7 @@ void CheckpointWriter::write(const std::string& name, const std::vector<hdf5::Bo
   try {
     // Memory that is written without a copy is read only once, so its portions may be larger.
     const std::int64_t portion = memory == Lifetime::call ? long_segment : 16 * long_segment;
-    for_each_portion(places_.segments(name, boxes, data), size_of(data.dtype()), portion,
+    for_each_portion(extents_.segments(name, boxes, data), size_of(data.dtype()), portion,
                      [&](std::span<const DataSegment> segments) {
                        data_->write(segments, memory);
                        sums_.add(name, segments);
@@ -219,8 +219,8 @@ std::string CheckpointWriter::publish() {
         parts_->finish();
         write_master();
       } else {
-        const auto own = independent_writer(places_.paths(), options_.gather);
-        write_integrity(places_, *own, tensors_, sums_);
+        const auto own = independent_writer(extents_.paths(), options_.gather);
+        write_integrity(extents_, *own, tensors_, sums_);
         own->finish();
       }
       rename_path(temporary_, path_, options_.existing);

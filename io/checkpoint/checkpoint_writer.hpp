@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Writes checkpoints (format: io/checkpoint/README.md). HDF5 makes only the
-// structure of a file, on rank 0; SegmentWriters write the data at the offsets in CheckpointPlaces.
-// A file gets its final name only when it is whole and its data are on disk.
+// structure of a file, on rank 0; SegmentWriters write the data at the offsets in
+// CheckpointExtents. A file gets its final name only when it is whole and its data are on disk.
 #include <mpi.h>
 
 #include <cstdint>
@@ -57,7 +57,7 @@ class CheckpointWriter {
   /// File offset of the first element of `boxes`. Long data with Lifetime::finish are written
   /// without a copy from memory whose address equals this offset modulo the page (4096 bytes).
   std::int64_t offset(const std::string& name, const std::vector<hdf5::Box>& boxes) const {
-    return places_.offset(name, boxes);
+    return extents_.offset(name, boxes);
   }
   /// Waits until this rank's data are on disk, as publish() does. A failure is kept for publish().
   void flush();
@@ -72,8 +72,8 @@ class CheckpointWriter {
  private:
   void discard() noexcept;
   std::vector<std::uint64_t> write_structure(const std::vector<CheckpointTensor>& datasets);
-  CheckpointPlaces places_of(const std::vector<CheckpointTensor>& datasets,
-                             const std::vector<std::uint64_t>& offsets) const;
+  CheckpointExtents extents_of(const std::vector<CheckpointTensor>& datasets,
+                               const std::vector<std::uint64_t>& offsets) const;
   void open_data();
   void write_master();
 
@@ -82,7 +82,7 @@ class CheckpointWriter {
   CheckpointOptions options_;
   bool open_ = true;  // false once published or discarded
   std::optional<CheckpointParts> parts_;
-  CheckpointPlaces places_;              // from create on
+  CheckpointExtents extents_;            // from create on
   std::unique_ptr<SegmentWriter> data_;  // from create on
   CheckpointHeader header_;
   std::vector<CheckpointTensor> tensors_;

@@ -10,7 +10,7 @@
 #include <tuple>
 #include <vector>
 
-#include "io/checkpoint/write/checkpoint_places.hpp"
+#include "io/checkpoint/write/checkpoint_extents.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "kernels/base/process/shared_memory.hpp"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "io/checkpoint/write/checkpoint_places.hpp"
+#include "io/checkpoint/write/checkpoint_extents.hpp"
 #include "kernels/base/device/device.hpp"
 #include "kernels/base/mpi/agree.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "io/checkpoint/write/checkpoint_places.hpp"
+#include "io/checkpoint/write/checkpoint_extents.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -8,24 +8,24 @@
 
 namespace triax {
 
-void CheckpointPlaces::add(const std::string& name, DType dtype, const Shape& shape,
-                           std::vector<DataExtent> extents) {
+void CheckpointExtents::add(const std::string& name, DType dtype, const Shape& shape,
+                            std::vector<DataExtent> extents) {
   std::int64_t end = 0;
   for (const DataExtent& extent : extents) {
-    check(extent.first == end && extent.file < paths_.size(), "{} has no place for element {}",
+    check(extent.first == end && extent.file < paths_.size(), "{} has no extent for element {}",
           name, end);
     end = extent.end;
   }
-  check(end == shape.elements(), "{} has places for {} of its {} elements", name, end,
+  check(end == shape.elements(), "{} has extents for {} of its {} elements", name, end,
         shape.elements());
-  places_.insert_or_assign(name, Place{dtype, shape, std::move(extents)});
+  tensors_.insert_or_assign(name, TensorExtents{dtype, shape, std::move(extents)});
 }
 
-std::vector<DataSegment> CheckpointPlaces::segments(const std::string& name,
-                                                    const std::vector<hdf5::Box>& boxes,
-                                                    const Tensor& data) const {
-  const auto found = places_.find(name);
-  check(found != places_.end(), "the checkpoint was made without {}", name);
+std::vector<DataSegment> CheckpointExtents::segments(const std::string& name,
+                                                     const std::vector<hdf5::Box>& boxes,
+                                                     const Tensor& data) const {
+  const auto found = tensors_.find(name);
+  check(found != tensors_.end(), "the checkpoint was made without {}", name);
   const auto& [dtype, shape, extents] = found->second;
   check(data.contiguous() && data.space() == MemorySpace::host && data.dtype() == dtype,
         "{} is written from contiguous memory as {}", name, name_of(dtype));
@@ -46,10 +46,10 @@ std::vector<DataSegment> CheckpointPlaces::segments(const std::string& name,
   return out;
 }
 
-std::int64_t CheckpointPlaces::offset(const std::string& name,
-                                      const std::vector<hdf5::Box>& boxes) const {
-  const auto found = places_.find(name);
-  check(found != places_.end(), "the checkpoint was made without {}", name);
+std::int64_t CheckpointExtents::offset(const std::string& name,
+                                       const std::vector<hdf5::Box>& boxes) const {
+  const auto found = tensors_.find(name);
+  check(found != tensors_.end(), "the checkpoint was made without {}", name);
   const auto& [dtype, shape, extents] = found->second;
   const std::vector<hdf5::Run> runs = hdf5::runs_of(shape, boxes);
   if (runs.empty()) return 0;

@@ -28,10 +28,10 @@ struct DataSegment {
   std::int64_t first = 0;  // index of its first element in the tensor, row-major
 };
 
-class CheckpointPlaces {
+class CheckpointExtents {
  public:
   /// `paths`: the files, indexed by DataExtent::file.
-  explicit CheckpointPlaces(std::vector<std::string> paths = {}) : paths_(std::move(paths)) {}
+  explicit CheckpointExtents(std::vector<std::string> paths = {}) : paths_(std::move(paths)) {}
   const std::vector<std::string>& paths() const { return paths_; }
 
   /// Adds a tensor. `extents`: cover all elements, in order.
@@ -45,13 +45,13 @@ class CheckpointPlaces {
   std::int64_t offset(const std::string& name, const std::vector<hdf5::Box>& boxes) const;
 
  private:
-  struct Place {
+  struct TensorExtents {
     DType dtype;
     Shape shape;
     std::vector<DataExtent> extents;
   };
   std::vector<std::string> paths_;
-  std::unordered_map<std::string, Place> places_;
+  std::unordered_map<std::string, TensorExtents> tensors_;
 };
 
 }  // namespace triax
