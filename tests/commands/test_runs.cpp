@@ -192,8 +192,8 @@ TEST_F(Runs, ADivergedRunSaysSoInGoodEnglish) {
   const Outcome run =
       on_job("train",
              "--set optimizer.type=AdamW --set optimizer.params.lr=1e38 --set data.valid=text.txt "
-             "--set run.eval_interval=1 --set run.max_bad_steps=0 --set run.steps=9 --set "
-             "steps_per_print=1");
+             "--set run.eval_interval=1 --set run.max_bad_steps=0 --set run.steps=9 "
+             "--set steps_per_print=1 --set run.progress=lines");
   EXPECT_EQ(run.status, 3) << run.text;
   EXPECT_THAT(run.text, AllOf(HasSubstr("step 2 skipped: loss nan, gradient norm nan"),
                               HasSubstr("step      2/9  loss nan"),
