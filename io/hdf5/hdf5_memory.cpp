@@ -128,7 +128,7 @@ H5FD_class_t driver_class() {
   driver.name = "triax_memory";
   driver.maxaddr = (haddr_t{1} << 62) - 1;
   driver.fc_degree = H5F_CLOSE_STRONG;
-  driver.fapl_size = sizeof(Image*);
+  driver.fapl_size = sizeof(void*);
   driver.open = open_image;
   driver.close = close_image;
   driver.query = query;

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "kernels/base/check.hpp"
+#include "kernels/base/exit_status.hpp"
 #include "kernels/isa/processor.hpp"
 
 namespace triax {
@@ -54,8 +55,7 @@ void point_rows(Isa isa) {
       "triax: TRIAX_ISA=%s cannot be used (the ISA levels are avx2, avx512, avx512_bf16 and "
       "avx512_amx; the highest usable here is %s). Unset it, or set it to one of these\n",
       asked.data(), name_of(best_isa()).data());
-  constexpr int wrong_use = 2;
-  std::_Exit(wrong_use);
+  std::_Exit(usage_failure);
 }
 
 // Runs before main, so that no program can forget it.

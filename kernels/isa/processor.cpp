@@ -38,9 +38,8 @@ constexpr const char* needed =
   say(missing);
   say(" (the program is built for processors with ");
   say(needed);
-  say("and would end by an illegal instruction). Run it on nodes that have these, or build it on "
-      "one "
-      "of those that it shall run on: cmake --preset native\n");
+  say("and would end by an illegal instruction). Run it on nodes that have these, or build it on a "
+      "node that it shall run on: cmake --preset native\n");
   _exit(run_time_failure);
 }
 

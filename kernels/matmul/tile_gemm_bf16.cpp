@@ -37,7 +37,7 @@ struct PairKernel {
       for (int v = 0; v < Vectors; ++v) row[v] = _mm512_loadu_si512(b + v * lanes);
 #pragma GCC unroll 6
       for (int r = 0; r < Rows; ++r) {
-        int word;  // which may lie in memory of another type
+        int word = 0;  // which may lie in memory of another type
         std::memcpy(&word, a + r * p.a_row_stride, sizeof word);
         const __m512i left = _mm512_set1_epi32(word);
 #pragma GCC unroll 4

@@ -15,7 +15,7 @@
 namespace triax {
 
 std::string batch_job(const JobSurroundings& around) {
-  if (const std::string name = around.variable("TRIAX_JOB_ID"); !name.empty()) return name;
+  if (std::string name = around.variable("TRIAX_JOB_ID"); !name.empty()) return name;
   // Slurm sets ENVIRONMENT=BATCH in batch scripts only, not under salloc.
   if (around.variable("ENVIRONMENT") != "BATCH") return {};
   const std::string task = around.variable("SLURM_ARRAY_TASK_ID");

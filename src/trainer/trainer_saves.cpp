@@ -147,7 +147,7 @@ std::string Trainer::leave_ruined(std::int64_t step) {
 // due.
 std::string Trainer::save_at_failure(std::int64_t steps_done) {
   checkpoints_.finish();
-  if (const std::string ruined = leave_ruined(steps_done - bad_steps_.in_a_row()); !ruined.empty())
+  if (std::string ruined = leave_ruined(steps_done - bad_steps_.in_a_row()); !ruined.empty())
     return ruined;
   try {
     if (!writes_checkpoints(config_.checkpoint)) return {};
@@ -168,7 +168,7 @@ std::string Trainer::save_behind(std::int64_t steps_done) {
 // Writes nothing into the directory of another run.
 std::string Trainer::save_asked(std::int64_t steps_done, bool wait) {
   if (own_checkpoints_) return save_or_continue(steps_done, wait);
-  const std::string why = fmt::format(
+  std::string why = fmt::format(
       "{} lies outside run.directory, and this job writes nothing there: checkpoint.interval is 0 "
       "and checkpoint.at_end false",
       config_.checkpoint.directory);
@@ -202,7 +202,7 @@ std::string Trainer::save(std::int64_t steps_done, bool wait) {
   const std::int64_t step = steps_done - bad;
   const bool first = step == start_.step;
   if ((bad > 0 && first) || !steps_.weights_are_finite()) {
-    const std::string why = bad_steps_.nothing_to_save(steps_done, first);
+    std::string why = bad_steps_.nothing_to_save(steps_done, first);
     if (leader())
       spdlog::warn("no checkpoint after {} of {} steps: {}", steps_done, config_.run.steps, why);
     checkpoints_.finish();  // an older checkpoint that is still being written

@@ -72,7 +72,8 @@ class Sharing {
     keep(offers);
     // A rank may need a chunk twice within a round.
     std::ranges::sort(needs_, {}, &Need::key);
-    needs_.erase(std::ranges::unique(needs_, {}, &Need::key).begin(), needs_.end());
+    const auto same = [](const Need& a, const Need& b) { return a.key() == b.key(); };
+    needs_.erase(std::unique(needs_.begin(), needs_.end(), same), needs_.end());
   }
 
   const std::vector<std::size_t>& accepted() const { return accepted_; }

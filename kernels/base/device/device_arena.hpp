@@ -76,6 +76,7 @@ class Memory {
 
 /// Source of a component's memory: `arena` if that is not null, otherwise one Buffer per piece.
 struct MemorySource {
+  // NOLINTNEXTLINE(google-explicit-constructor): a memory space alone is a source
   MemorySource(MemorySpace where = MemorySpace::host, DeviceArena* of = nullptr)
       : space(where), arena(of) {}
   /// Host memory to stage data for `space` (Buffer::beside).

@@ -21,6 +21,6 @@ namespace triax {
 void wait_yielding(MPI_Request& request);
 
 /// `where` of errors in MPI calls of file operations.
-inline constexpr const char* file_ranks = "the ranks of a file operation";
+inline constexpr const char* file_ranks = "the ranks that open, read or write one file together";
 
 }  // namespace triax

@@ -17,11 +17,11 @@ namespace triax {
 /// The n-th send to a rank meets the n-th receive there; tags are for reports only. A send or
 /// receive outside an exchange is an exchange by itself. One whose peer is late stays on the GPU
 /// and may block everything this rank issues later, in any group, because kernels of all
-/// communicators start in program order (NCCL_LAUNCH_ORDER_IMPLICIT, see nccl_messages.cpp).
-/// Messages of one exchange are one NCCL group and do not block each other. The plan decides which
-/// messages form an exchange, and src/schedule proves that none deadlocks. Receives posted early,
-/// as with MPI, would deadlock here.
-/// exchange is an exchange by itself.
+/// communicators start in program order (NCCL_LAUNCH_ORDER_IMPLICIT, see
+/// nccl_communicator_messages.cpp). Messages of one exchange are one NCCL group and do not block
+/// each other. The plan decides which messages form an exchange, and src/schedule proves that none
+/// deadlocks. Receives posted early, as with MPI, would deadlock here. exchange is an exchange by
+/// itself.
 class NcclCommunicator final : public Communicator {
  public:
   /// `comm` may be null in a group of one rank. All arguments must outlive the object.

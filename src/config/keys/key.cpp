@@ -302,7 +302,7 @@ std::optional<std::string> problem_with(const Key& key, const json& value) {
   if (!is_allowed(key.allowed, in_unit))
     return fmt::format("{} is not allowed (allowed: {}{})", shown(value), key.allowed.text(),
                        key.takes_auto_too() ? ", or \"auto\"" : "");
-  if (key.may_be_empty && value == "") return {};
+  if (key.may_be_empty && value == json("")) return {};
   if (key.type == KeyType::path || key.type == KeyType::paths) return problem_with_path(value);
   return {};
 }

@@ -57,7 +57,7 @@ bool alike(const SafetensorsReader& reader, const std::string& one, const std::s
 // uses each, so the user must decide.
 std::string find_tied(const SafetensorsReader& reader, const std::string& prefix,
                       const std::string& directory, const ModelNames& names) {
-  const std::string embedding = find_name(reader, prefix, names.token_embedding);
+  std::string embedding = find_name(reader, prefix, names.token_embedding);
   const std::string head = prefix + names.head;
   if (embedding.empty()) return find_name(reader, prefix, names.head);
   if (reader.contains(head) && reader.entry(head).shape.rank() == 2 &&

@@ -79,7 +79,7 @@ std::vector<std::string> config_warnings(const PlacedConfig& config) {
                     "do so for the parameters only and shard the rest over all {}",
                     config.zero.stage, group, config.parallel.data / group, config.parallel.data));
   if (config.checkpoint.async == AsyncWrites::where_it_fits && !takes_copy(config))
-    lines.push_back(
+    lines.emplace_back(
         "checkpoint.async: training waits while checkpoints are written, because a copy of the "
         "state does not fit into memory");
   if (config.batch.accumulation > 1 && config.precision.gradient_type != DType::f32)
@@ -104,15 +104,15 @@ std::vector<std::string> config_warnings(const PlacedConfig& config) {
                     "ranks on a node, or leave out HYBRID_SHARD or mics_shard_size",
                     config.zero.stage, config.parallel.data));
   if (!config.data.valid.empty() && config.run.eval_interval == 0)
-    lines.push_back(
+    lines.emplace_back(
         "data.valid is never read: run.eval_interval is 0. Set run.eval_interval to the steps from "
         "one validation to the next");
   if (config.run.time_limit > 0.0 && config.run.stop_before_end == 0.0)
-    lines.push_back(
+    lines.emplace_back(
         "run.time_limit has no effect: run.stop_before_end is 0. Set run.stop_before_end to the "
         "time of one step and two checkpoints");
   if (config.run.loss_spike.action == SpikeAction::stop && config.checkpoint.interval == 0)
-    lines.push_back(
+    lines.emplace_back(
         "run.loss_spike.action \"stop\" ends the run without a checkpoint: checkpoint.interval is "
         "0. Set checkpoint.interval to the number of steps that may be lost");
   for (std::string& line : rate_warnings(config)) lines.push_back(std::move(line));
