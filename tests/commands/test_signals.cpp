@@ -232,7 +232,7 @@ TEST_F(SignalledRun, AJobWithoutTimeForAStepIsRefused) {
   const Outcome refused = outcome_of_script("SLURM_JOB_END_TIME=$(($(date +%s) + 170)) " +
                                             train("run", "--set run.stop_before_end=180s"));
   EXPECT_EQ(refused.status, 2) << refused.text;
-  EXPECT_THAT(refused.text, AllOf(HasSubstr("run.stop_before_end stops the run 180 s before that"),
+  EXPECT_THAT(refused.text, AllOf(HasSubstr("run.stop_before_end stops it 180 s earlier"),
                                   HasSubstr("sbatch --time")));
   EXPECT_EQ(newest_step("run"), -1);
 }

@@ -17,9 +17,10 @@ TEST(PipelineMessages, ThatMpiHasNoTagsForAreRefusedBeforeAStep) {
   config.parallel.chunks = 2;
   config.batch.accumulation = 100;
   check_tags(config, 2 * 4 * 2 * 100 - 1);
-  EXPECT_THAT(error_of([&] { check_tags(config, 2 * 4 * 2 * 100 - 2); }),
-              testing::AllOf(testing::HasSubstr("1600 messages"), testing::HasSubstr("1599 tags"),
-                             testing::HasSubstr("train_micro_batch_size_per_gpu")));
+  EXPECT_THAT(
+      error_of([&] { check_tags(config, 2 * 4 * 2 * 100 - 2); }),
+      testing::AllOf(testing::HasSubstr("1600 different tags"), testing::HasSubstr("1599 tags"),
+                     testing::HasSubstr("train_micro_batch_size_per_gpu")));
   config.place = {.space = MemorySpace::device, .staged_messages = false};
   check_tags(config, 1);  // NCCL has no tags
   config.place = {};

@@ -64,11 +64,12 @@ TEST(GpuNotes, SayWhatIsAssumed) {
   EXPECT_TRUE(gpu_notes(config, false).empty());
   config.place.space = MemorySpace::device;
   config.place.staged_messages = false;
-  EXPECT_THAT(gpu_notes(config, false),
-              testing::ElementsAre(
-                  AllOf(HasSubstr("this machine has none"), HasSubstr("by NCCL")),
-                  AllOf(HasSubstr("512 MiB (in buffers)"), HasSubstr("512 MiB (communication)"),
-                        HasSubstr("in 2 groups"), HasSubstr("not measured"))));
+  EXPECT_THAT(
+      gpu_notes(config, false),
+      testing::ElementsAre(AllOf(HasSubstr("this machine has none"), HasSubstr("by NCCL")),
+                           AllOf(HasSubstr("512 MiB of each rank's GPU memory (in buffers)"),
+                                 HasSubstr("512 MiB (communication)"), HasSubstr("in 2 groups"),
+                                 HasSubstr("not measured"))));
   const MemoryPlan memory(config, step_plans(config), 0);
   EXPECT_EQ(memory.of(0).device.communication, 2 * nccl_reserve);
   EXPECT_GT(memory.of(0).device.buffers, cuda_reserve);

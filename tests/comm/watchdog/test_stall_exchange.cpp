@@ -116,7 +116,7 @@ TEST(StallExchange, ANodeThatDoesNotAnswerIsNamed) {
     const auto answers = world.exchange->ask();
     EXPECT_THAT(answers.ranks, IsEmpty());
     const std::string last = std::to_string(world.size - 1);
-    const std::string silent = world.size == 2 ? "rank " + last : "ranks 2, " + last;
+    const std::string silent = world.size == 2 ? "rank " + last : "ranks 2-" + last;
     const std::string busy = world.size == 2 ? "" : "rank 1 (busy); not heard of: ";
     EXPECT_THAT(world.board.report(1.0, answers.ranks),
                 HasSubstr("not heard of: " + silent + "\n  look first at: " + busy + silent));

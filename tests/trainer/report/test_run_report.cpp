@@ -17,8 +17,7 @@ PlacedConfig over(int data_ranks, int stage, int shard_size) {
 
 TEST(ShardingText, SaysTheStageInEffect) {
   const std::string none = "; offload_optimizer none, offload_param none";
-  EXPECT_EQ(sharding_text(over(4, 0, 0)),
-            "ZeRO-0: each of 4 data rank(s) keeps all state" + none);
+  EXPECT_EQ(sharding_text(over(4, 0, 0)), "ZeRO-0: each of 4 data rank(s) keeps all state" + none);
   EXPECT_EQ(sharding_text(over(8, 2, 4)),
             "ZeRO-2: state is sharded over 4 data rank(s), in 2 group(s)" + none);
   EXPECT_EQ(sharding_text(over(8, 3, 0)),
