@@ -7,7 +7,8 @@ cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 usage() {
   cat <<'END_OF_USAGE'
 Usage: jobs/gates.sh [tidy | sanitize | clang]...
-Installs what is missing (jobs/setup.sh --gates) and runs the gates named, or all. Exits non-zero if one fails.
+Installs what is missing (jobs/setup.sh --gates) and runs the gates named, or all. Exits non-zero if one fails. A gate
+whose tool cannot be had is a failure if it is named, and is reported as not run otherwise.
   tidy       clang-tidy on the C++ sources that changed since commit BASE (default: the last commit that is a day older
              than the newest), at most MAX_FILES of them (default 12), the newest changes first
   sanitize   the tests of job files, plans, files and memory under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -20,6 +21,12 @@ END_OF_USAGE
 fail() {
   echo "gates: $*" >&2
   return 1
+}
+
+readonly no_tool=69  # EX_UNAVAILABLE of sysexits.h
+lack() {
+  echo "gates: $*" >&2
+  exit "$no_tool"
 }
 
 # Path of the oldest clang++-N from 15 on, or of clang++ if that is new enough; nothing without one. The oldest, as it
@@ -44,7 +51,7 @@ changed_sources() {
 
 tidy() {
   local tool changed
-  tool=$(command -v clang-tidy) || fail "tidy: there is no clang-tidy. Install it (apt-get install clang-tidy)"
+  tool=$(command -v clang-tidy) || lack "tidy: there is no clang-tidy. Install it (apt-get install clang-tidy)"
   changed=$(changed_sources) || fail "tidy: git does not say which sources have changed. Run it in a clone"
   local -a files=()
   if [[ -n $changed ]]; then mapfile -t files <<<"$changed"; fi
@@ -74,7 +81,7 @@ sanitize() {
 clang() {
   local compiler mpiexec
   compiler=$(clang_compiler)
-  [[ -n $compiler ]] || fail "clang: there is no Clang 15 or newer. Install it (apt-get install clang-15 libomp-15-dev)"
+  [[ -n $compiler ]] || lack "clang: there is no Clang 15 or newer. Install it (apt-get install clang-15 libomp-15-dev)"
   CC=${compiler/clang++/clang} CXX=$compiler build_preset clang triax
   mpiexec=$(sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' "$build_folder/CMakeCache.txt")
   work=$(mktemp -d)  # not local: the trap runs after this function
@@ -97,7 +104,7 @@ main() {
   esac
   local -a gates=("$@")
   [[ $# -gt 0 ]] || gates=(tidy sanitize clang)
-  local gate begin status=0
+  local gate begin result status=0
   for gate in "${gates[@]}"; do
     case $gate in
       tidy | sanitize | clang) ;;
@@ -107,9 +114,12 @@ main() {
   export TRIAX_WERROR=${TRIAX_WERROR:-ON}
   jobs/setup.sh --gates || echo "gates: not everything could be installed: a gate that needs it will fail"
   for gate in "${gates[@]}"; do
-    begin=$SECONDS
-    if jobs/gates.sh --only "$gate"; then
+    begin=$SECONDS result=0
+    jobs/gates.sh --only "$gate" || result=$?
+    if [[ $result -eq 0 ]]; then
       echo "gates: $gate passed in $((SECONDS - begin)) s"
+    elif [[ $result -eq $no_tool && $# -eq 0 ]]; then
+      echo "gates: $gate was NOT RUN"
     else
       echo "gates: $gate FAILED after $((SECONDS - begin)) s"
       status=1
