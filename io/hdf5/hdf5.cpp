@@ -190,7 +190,7 @@ void File::require_stored(const std::string& dataset, const char* elements) cons
   const Handle all = impl_->space_of(set.set, dataset);
   Gap gap;
   try {
-    gap = impl_->sources.gap(set, all.id());
+    gap = impl_->sources.gap(set, all.id(), true);
   } catch (const Error& error) {
     impl_->fail("look through dataset", dataset, error.what());
   }
@@ -202,11 +202,17 @@ void File::require_stored(const std::string& dataset, const char* elements) cons
                 "{} of the {} {} of its dataset {} are not stored, and HDF5 would read its fill "
                 "value for them",
                 gap.elements, count_of(all.id()), elements, dataset);
+  std::string remedy = set.layout.is_virtual
+                           ? "Copy its source files, whole, to where it names them, or write one "
+                             "file with all of the data"
+                           : "Write it again with all of its data, or use another one";
+  if (gap.elements == 0 && set.layout.shrunk() >= 0)
+    remedy += fmt::format(
+        ". If the new size is right, open the dataset once for writing, which stores it: "
+        "python3 -c \"import h5py; h5py.File('{}', 'r+')['{}'].shape\"",
+        impl_->path, dataset);
   throw Error(fmt::format("{} is not whole", impl_->path), fmt::format("{}: {}", what, gap.why),
-              set.layout.is_virtual
-                  ? "Copy its source files, whole, to where it names them, or write one file with "
-                    "all of the data"
-                  : "Write it again with all of its data, or use another one");
+              remedy);
 }
 
 }  // namespace triax::hdf5

@@ -72,7 +72,8 @@ class File {
   void write(const std::string& dataset, const std::vector<Box>& boxes, const Tensor& data);
   void read(const std::string& dataset, const std::vector<Box>& boxes, const Tensor& data) const;
   /// Error where elements of a dataset are stored nowhere, so that HDF5 would read its fill value
-  /// without an error: chunks that were never written, missing sources of a virtual dataset.
+  /// without an error: chunks that were never written, missing sources of a virtual dataset. Also
+  /// where HDF5 has made a virtual dataset shorter because sources at its end are missing.
   /// `elements` names the elements in the error. Reads no data.
   void require_stored(const std::string& dataset, const char* elements) const;
   /// Error where a file that was read (sources included) is shorter than when it was opened.

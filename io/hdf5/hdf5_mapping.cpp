@@ -2,6 +2,7 @@
 #include "io/hdf5/hdf5_mapping.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <optional>
 
@@ -98,17 +99,18 @@ bool is_numbered(const std::string& name) {
 }
 
 // Appends one mapping per hyperslab block of an unlimited target whose source names contain "%b".
-void append_numbered(const Mapping& all, int along, std::vector<Mapping>& out) {
+void append_numbered(const Mapping& all, int along, Layout& layout) {
   const auto slab = slab_of(all.target.id());
   const hsize_t end = extents_of(all.target.id())[static_cast<std::size_t>(along)];
   const auto d = static_cast<std::size_t>(along);
   check(slab.has_value(), "a numbered mapping without blocks");
-  for (hsize_t block = 0; slab->start[d] + block * slab->stride[d] < end; ++block) {
+  hsize_t block = 0;
+  for (; slab->start[d] + block * slab->stride[d] < end; ++block) {
     Slab one = *slab;
     one.start[d] += block * one.stride[d];
     one.count[d] = 1;
     one.block[d] = std::min(one.block[d], end - one.start[d]);
-    Mapping& mapping = out.emplace_back();
+    Mapping& mapping = layout.mappings.emplace_back();
     mapping.target = copy_of(all.target.id());
     require(H5Sselect_hyperslab(mapping.target.id(), H5S_SELECT_SET, one.start.data(),
                                 one.stride.data(), one.count.data(), one.block.data()) >= 0);
@@ -117,24 +119,51 @@ void append_numbered(const Mapping& all, int along, std::vector<Mapping>& out) {
     mapping.file = with_number(all.file, block);
     mapping.dataset = with_number(all.dataset, block);
   }
+  layout.numbered.push_back({all.file, all.dataset, block});
 }
 
-// `space`: current size of the virtual dataset, which may have grown since the mapping was made.
-void append(Mapping mapping, const Handle& space, std::vector<Mapping>& out) {
-  require(H5Sextent_copy(mapping.target.id(), space.id()) >= 0);
+// `space`: current size of the virtual dataset; the mapping's own space has the size in the file.
+void append(Mapping mapping, const Handle& space, Layout& layout) {
   const int along = mapping.endless_target = endless_dimension(mapping.target.id());
+  if (along >= 0) layout.stored = extents_of(mapping.target.id());
+  require(H5Sextent_copy(mapping.target.id(), space.id()) >= 0);
   if (along >= 0 && (is_numbered(mapping.file) || is_numbered(mapping.dataset)))
-    return append_numbered(mapping, along, out);
+    return append_numbered(mapping, along, layout);
   mapping.target = along >= 0 ? cut(mapping.target.id(), extents_of(space.id()))
                               : hyperslab_of(mapping.target.id());
   mapping.endless_source = endless_dimension(mapping.source.id());
   mapping.bounds = bounds_of(mapping.target.id());
   mapping.file = with_number(mapping.file, 0);
   mapping.dataset = with_number(mapping.dataset, 0);
-  out.push_back(std::move(mapping));
+  layout.mappings.push_back(std::move(mapping));
+}
+
+// The number in `name`, a name that `pattern` gives for it; none for any other name.
+std::optional<hsize_t> number_in(const std::string& name, const std::string& pattern) {
+  const std::string zero = with_number(pattern, 0);
+  const std::string one = with_number(pattern, 1);
+  const auto at = static_cast<std::size_t>(std::ranges::mismatch(zero, one).in1 - zero.begin());
+  hsize_t number = 0;
+  const char* const end = name.data() + name.size();
+  if (at >= name.size() || std::from_chars(name.data() + at, end, number).ec != std::errc{})
+    return {};
+  return with_number(pattern, number) == name ? std::optional(number) : std::nullopt;
 }
 
 }  // namespace
+
+int Layout::shrunk() const {
+  for (std::size_t d = 0; d < stored.size(); ++d)
+    if (current[d] < stored[d]) return static_cast<int>(d);
+  return -1;
+}
+
+Mapping NumberedSources::next() const {
+  Mapping mapping;
+  mapping.file = with_number(file, count);
+  mapping.dataset = with_number(dataset, count);
+  return mapping;
+}
 
 std::vector<hsize_t> extents_of(hid_t space) {
   std::vector<hsize_t> extents(
@@ -199,11 +228,13 @@ Handle open_dataset(hid_t file, const std::string& name) {
 Layout layout_of(hid_t set) {
   const Handle creation(H5Dget_create_plist(set), H5Pclose);
   const hid_t list = creation.id();
-  Layout layout{creation && H5Pget_layout(list) == H5D_VIRTUAL, {}};
+  Layout layout;
+  layout.is_virtual = creation && H5Pget_layout(list) == H5D_VIRTUAL;
   std::size_t count = 0;
   if (!layout.is_virtual) return layout;
   check(H5Pget_virtual_count(list, &count) >= 0, "no mappings: {}", last_error());
   const Handle space(H5Dget_space(set), H5Sclose);
+  layout.current = extents_of(space.id());
   for (std::size_t i = 0; i < count; ++i) {
     Mapping mapping;
     mapping.target = Handle(H5Pget_virtual_vspace(list, i), H5Sclose);
@@ -213,7 +244,7 @@ Layout layout_of(hid_t set) {
         [&](char* to, std::size_t size) { return H5Pget_virtual_filename(list, i, to, size); });
     mapping.dataset = text_of(
         [&](char* to, std::size_t size) { return H5Pget_virtual_dsetname(list, i, to, size); });
-    append(std::move(mapping), space, layout.mappings);
+    append(std::move(mapping), space, layout);
   }
   return layout;
 }
@@ -251,6 +282,25 @@ std::string path_of_source(const std::string& holder, const std::string& file) {
   const fs::path real = fs::canonical(holder, error).parent_path() / relative;
   if (!error && fs::exists(real, error)) return real.string();
   return (named.is_absolute() ? named : beside).string();
+}
+
+std::string later_file(const std::string& holder, const NumberedSources& sources) {
+  const std::string known =
+      sources.count > 0 ? with_number(sources.file, sources.count - 1) : sources.next().file;
+  const fs::path directory = fs::path(path_of_source(holder, known)).parent_path();
+  const std::string pattern = fs::path(sources.file).filename().string();
+  std::error_code error;
+  std::string first;
+  hsize_t lowest = 0;
+  if (!is_numbered(pattern)) return {};
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const auto number = number_in(entry->path().filename().string(), pattern);
+    if (!number || *number < sources.count || (!first.empty() && *number > lowest)) continue;
+    first = entry->path().string();
+    lowest = *number;
+  }
+  return first;
 }
 
 }  // namespace triax::hdf5

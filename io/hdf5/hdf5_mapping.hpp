@@ -41,10 +41,24 @@ struct Mapping {
 /// Error with HDF5's reason alone.
 Handle open_dataset(hid_t file, const std::string& name);
 
+/// Unlimited mapping to numbered sources ("%b"). HDF5 takes the first missing source for the end
+/// of the dataset, unless one of the next 100 opens.
+struct NumberedSources {
+  std::string file, dataset;  // names with "%b"
+  hsize_t count = 0;          // sources up to the end of the dataset
+  /// First source behind the end.
+  Mapping next() const;
+};
+
 /// The mappings of a dataset; none unless it is virtual.
 struct Layout {
   bool is_virtual = false;
   std::vector<Mapping> mappings;
+  std::vector<NumberedSources> numbered;  // their sources up to the end are in `mappings`
+  // Sizes of a dataset with unlimited mappings: in the file, and by the sources that HDF5 found.
+  std::vector<hsize_t> stored, current;
+  /// First dimension that is shorter than in the file; -1: none.
+  int shrunk() const;
 };
 Layout layout_of(hid_t set);
 
@@ -60,6 +74,10 @@ Fit fit(const Mapping& mapping, hid_t source_set);
 /// beside the virtual dataset's file `holder`, then in the working directory, then beside the file
 /// that `holder` links to. Where none exists, the first of these paths.
 std::string path_of_source(const std::string& holder, const std::string& file);
+
+/// A file of a higher number beside the numbered sources, behind the end of the dataset; empty if
+/// there is none. `holder`: as in path_of_source().
+std::string later_file(const std::string& holder, const NumberedSources& sources);
 
 /// Text from an HDF5 function `get(to, size)`, which writes it and returns its length.
 template <class Get>

@@ -2,6 +2,8 @@
 #include "io/hdf5/hdf5_sources.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <string_view>
 #include <utility>
 
 #include "io/hdf5/hdf5_impl.hpp"
@@ -38,6 +40,13 @@ void remove_elements(Handle& all, const Handle& part) {
                       ? H5Sselect_none(all.id()) >= 0
                       : H5Smodify_select(all.id(), H5S_SELECT_NOTB, part.id()) >= 0;
   check(ok, "HDF5 refuses the rest of a selection: {}", last_error());
+}
+
+// No element of a dataset of this size.
+Handle nothing_of(const Handle& space) {
+  Handle none(H5Scopy(space.id()), H5Sclose);
+  check(none && H5Sselect_none(none.id()) >= 0, "HDF5 refuses a selection: {}", last_error());
+  return none;
 }
 
 void refuse_circles(int depth) {
@@ -130,40 +139,86 @@ void Sources::read(OpenSet& from, hid_t type, hid_t memory, hid_t selection, voi
   if (done < count_of(wanted.id())) throw Error(no_source);
 }
 
-Gap Sources::gap(OpenSet& from, hid_t selection, int depth) {
-  return from.layout.is_virtual ? gap_of_mappings(from, selection, depth)
-                                : gap_of_storage(from.set.id(), selection);
+Gap Sources::gap(OpenSet& from, hid_t selection, bool to_end, int depth) {
+  if (!from.layout.is_virtual) return gap_of_storage(from.set.id(), selection);
+  Gap gap = gap_of_mappings(from, selection, to_end, depth);
+  if (to_end && gap.why.empty()) gap.why = why_short(from);
+  return gap;
 }
 
-Gap Sources::gap_of_mappings(OpenSet& from, hid_t selection, int depth) {
+Gap Sources::gap_of_mappings(OpenSet& from, hid_t selection, bool to_end, int depth) {
   refuse_circles(depth);
   const Handle wanted = hyperslab_of(selection);
   const Bounds bounds = bounds_of(wanted.id());
   Handle rest = hyperslab_of(selection);  // elements of no mapping
   Gap gap;
   for (const Mapping& mapping : from.layout.mappings) {
-    const bool endless =
-        mapping.endless_target >= 0;  // the dataset's size follows from its sources
+    // The dataset's size follows from such a source.
+    const bool endless = to_end && mapping.endless_target >= 0;
     if (!meet(mapping.bounds, bounds) && !endless) continue;
     Handle common = common_elements(wanted.id(), mapping.target.id());
     Source found;
     try {
       found = find(from, mapping);
     } catch (const Error& error) {
-      gap.add(count_of(common.id()), error.what());
-      if (gap.why.empty()) gap.why = error.what();
+      gap.add_end(count_of(common.id()), error.what());
     }
     if (found.set) common = common_elements(wanted.id(), found.fit.target.id());
-    if (found.set && count_of(common.id()) > 0) {
-      const Handle there = image_of(found.fit.target, found.fit.source, wanted);
-      const Gap inner = this->gap(*found.set, there.id(), depth + 1);
-      gap.add(inner.elements,
-              fmt::format("{} is not whole: {}", name_of(mapping, found.set->path), inner.why));
+    if (found.set && (endless || count_of(common.id()) > 0)) {
+      const Handle there = count_of(common.id()) > 0
+                               ? image_of(found.fit.target, found.fit.source, wanted)
+                               : nothing_of(found.fit.source);
+      const Gap inner = this->gap(*found.set, there.id(), endless, depth + 1);
+      if (!inner.why.empty())
+        gap.add_end(inner.elements, fmt::format("{} is not whole: {}",
+                                                name_of(mapping, found.set->path), inner.why));
     }
     remove_elements(rest, common);
   }
   gap.add(count_of(rest.id()), no_source);
   return gap;
+}
+
+std::string Sources::why_short(const OpenSet& from) {
+  const std::string missing = why_next_is_missing(from);
+  const int d = from.layout.shrunk();
+  if (d < 0) return missing;
+  const auto at = static_cast<std::size_t>(d);
+  return fmt::format("it was stored with size {} and has size {} now: {}", from.layout.stored[at],
+                     from.layout.current[at], missing.empty() ? shortest_source(from) : missing);
+}
+
+std::string Sources::why_next_is_missing(const OpenSet& from) {
+  const bool shrunk = from.layout.shrunk() >= 0;
+  for (const NumberedSources& numbered : from.layout.numbered) {
+    const std::string later = later_file(from.path, numbered);
+    if (!shrunk && numbered.count > 0 && later.empty()) continue;
+    try {
+      (void)open(from, numbered.next());
+    } catch (const Error& error) {
+      const bool other =
+          !later.empty() && std::string_view(error.what()).find(later) == std::string_view::npos;
+      return error.what() + (other ? fmt::format("; there is {}", later) : "");
+    }
+  }
+  return {};
+}
+
+// The source whose elements end first in the dataset.
+std::string Sources::shortest_source(const OpenSet& from) {
+  std::string name = "its sources are shorter";
+  hsize_t lowest = std::numeric_limits<hsize_t>::max();
+  for (const Mapping& mapping : from.layout.mappings) {
+    if (mapping.endless_target < 0) continue;
+    const Source found = find(from, mapping);
+    const Bounds there = bounds_of(found.fit.target.id());
+    const hsize_t end =
+        there.empty ? 0 : there.high[static_cast<std::size_t>(mapping.endless_target)] + 1;
+    if (end >= lowest) continue;
+    lowest = end;
+    name = fmt::format("{} is shorter", name_of(mapping, found.set->path));
+  }
+  return name;
 }
 
 }  // namespace triax::hdf5

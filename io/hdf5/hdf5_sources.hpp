@@ -30,8 +30,9 @@ class Sources {
  public:
   /// Reads the selected elements of `from` into the selected elements of `memory`.
   void read(OpenSet& from, hid_t type, hid_t memory, hid_t selection, void* to, int depth = 0);
-  /// The selected elements of a dataset that no file stores. Reads no data.
-  Gap gap(OpenSet& from, hid_t selection, int depth = 0);
+  /// The selected elements of a dataset that no file stores. Reads no data. `to_end`: also
+  /// elements behind the end, where HDF5 has made the dataset shorter for want of a source.
+  Gap gap(OpenSet& from, hid_t selection, bool to_end, int depth = 0);
   /// Error where a file that was read was truncated since it was opened: HDF5 reads zeros beyond
   /// its end.
   void check_lengths();
@@ -45,7 +46,11 @@ class Sources {
   Source find(const OpenSet& from, const Mapping& mapping);
   Handle file_at(const std::string& path, const OpenSet& from) const;
   std::shared_ptr<OpenSet> open(const OpenSet& from, const Mapping& mapping);
-  Gap gap_of_mappings(OpenSet& from, hid_t selection, int depth);
+  Gap gap_of_mappings(OpenSet& from, hid_t selection, bool to_end, int depth);
+  // Reason why the dataset ends before its last source; empty if nothing shows that it does.
+  std::string why_short(const OpenSet& from);
+  std::string why_next_is_missing(const OpenSet& from);
+  std::string shortest_source(const OpenSet& from);
 
   std::vector<std::shared_ptr<OpenSet>> recent_;  // most recently used last
 };

@@ -104,7 +104,11 @@ Gap gap_of_raw_files(hid_t set, hid_t creation, hid_t selection) {
 }  // namespace
 
 void Gap::add(hsize_t more, const std::string& reason) {
-  if (more > 0 && why.empty()) why = reason;
+  if (more > 0) add_end(more, reason);
+}
+
+void Gap::add_end(hsize_t more, const std::string& reason) {
+  if (why.empty()) why = reason;
   elements += more;
 }
 

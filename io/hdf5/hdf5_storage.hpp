@@ -13,6 +13,8 @@ struct Gap {
   std::string why;  // reason for the first ones; empty: no gap
   /// Adds `more` elements; keeps the first reason. Does nothing where `more` is 0.
   void add(hsize_t more, const std::string& reason);
+  /// As add(), and keeps the reason also where `more` is 0: elements behind the end.
+  void add_end(hsize_t more, const std::string& reason);
 };
 
 /// Gap in the selection of a dataset that is not virtual: elements never written, or missing from

@@ -142,6 +142,35 @@ TEST(CheckpointReader, RefusesTensorsOfWhichElementsAreInNoFile) {
   EXPECT_EQ(error_after(path, assemble), "");
 }
 
+// HDF5 makes such a tensor shorter.
+TEST(CheckpointReader, RefusesTensorsOfWhichTheLastRowIsInNoFile) {
+  const TempDirectory dir;
+  const auto row = [&](int number) { return dir.path(fmt::format("row-{}.h5", number)); };
+  for (int i = 0; i < 2; ++i) {
+    const Handle set = new_set(new_file(row(i)), "/w", simple_space({1, 3}),
+                               plist(H5P_DATASET_CREATE), H5T_IEEE_F32LE);
+    made(H5Dwrite(set.id(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT,
+                  values[0].data() + static_cast<std::ptrdiff_t>(3 * i)));
+  }
+  const auto assemble = [&](const Handle& file) {
+    const Handle creation = plist(H5P_DATASET_CREATE);
+    const Handle all = simple_space({2, 3}, {H5S_UNLIMITED, 3});
+    const Handle rows = simple_space({2, 3}, {H5S_UNLIMITED, 3});
+    const std::vector<hsize_t> start = {0, 0}, apart = {1, 3}, count = {H5S_UNLIMITED, 1},
+                               row_extent = {1, 3};
+    made(H5Sselect_hyperslab(rows.id(), H5S_SELECT_SET, start.data(), apart.data(), count.data(),
+                             row_extent.data()));
+    made(H5Pset_virtual(creation.id(), rows.id(), "row-%b.h5", "/w", simple_space({1, 3}).id()));
+    (void)new_set(file, "/model/a.weight", all, creation, H5T_IEEE_F32LE);
+  };
+  const std::string path = dir.path("assembled.h5");
+  EXPECT_EQ(error_after(path, assemble), "");
+  std::filesystem::remove(row(1));
+  EXPECT_THAT(error_after(path, assemble),
+              AllOf(HasSubstr(path + " is not whole"), HasSubstr("dataset /model/a.weight"),
+                    HasSubstr("size 2 and has size 1 now"), HasSubstr("dataset /w of " + row(1))));
+}
+
 TEST(CheckpointReader, FollowsLinksToTensors) {
   const TempDirectory dir;
   const std::string path = dir.path("linked.h5");

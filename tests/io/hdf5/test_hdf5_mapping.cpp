@@ -13,6 +13,7 @@ using namespace test;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 // Interleaved blocks: HDF5 1.10.8's own intersection crashes where bounds meet and nothing is
 // common.
@@ -87,6 +88,110 @@ TEST(Hdf5Mapping, NumbersItsSources) {
   std::filesystem::remove(dir.path("100%-1.h5"));
   EXPECT_THAT(error_of([&] { all_values(dir.path("all.h5")); }),
               AllOf(HasSubstr("2 of the 6 tokens"), HasSubstr("100%-1.h5"), HasSubstr("No such")));
+}
+
+// Three numbered sources of 2 elements each, and the unlimited dataset /v of them.
+class NumberedSets : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (int i = 0; i < 3; ++i) put_file(part(i), "/x", {i, 7});
+    put(6);
+  }
+  std::string part(int number) const { return dir_.path(fmt::format("src-{}.h5", number)); }
+  // `size`: that in the file.
+  void put(hsize_t size) const {
+    put_virtual(new_file(path_), "/v", size,
+                {{{2, 0, H5S_UNLIMITED, 2, 2}, "src-%b.h5", "/x", all_of(2)}}, true);
+  }
+  std::string error(const std::string& of = "all.h5") const {
+    return error_of([&] { all_values(dir_.path(of)); });
+  }
+  TempDirectory dir_;
+  std::string path_ = dir_.path("all.h5");
+};
+
+TEST_F(NumberedSets, TheLastIsMissing) {
+  EXPECT_THAT(all_values(path_), ElementsAre(0, 7, 1, 7, 2, 7));
+  std::filesystem::remove(part(2));
+  EXPECT_THAT(error(),
+              AllOf(HasSubstr(path_ +
+                              " is not whole (the size of its dataset /v follows from its "
+                              "sources: it was stored with size 6 and has size 4 now: "
+                              "its source, dataset /x of " +
+                              part(2) + ", cannot be read"),
+                    HasSubstr("No such file"), HasSubstr("h5py.File('" + path_ + "', 'r+')")));
+}
+
+TEST_F(NumberedSets, TheSizeThatAWriterStoredIsTaken) {
+  std::filesystem::remove(part(2));
+  {
+    const Handle file(made(H5Fopen(path_.c_str(), H5F_ACC_RDWR, H5P_DEFAULT)), H5Fclose);
+    const Handle set(made(H5Dopen2(file.id(), "/v", H5P_DEFAULT)), H5Dclose);
+    const Handle space(made(H5Dget_space(set.id())), H5Sclose);
+  }
+  EXPECT_THAT(all_values(path_), ElementsAre(0, 7, 1, 7));
+}
+
+TEST_F(NumberedSets, AllAreMissing) {
+  for (int i = 0; i < 3; ++i) std::filesystem::remove(part(i));
+  for (const hsize_t size : {6, 0}) {
+    put(size);
+    EXPECT_THAT(error(), AllOf(HasSubstr("all.h5 is not whole"),
+                               HasSubstr("dataset /x of " + part(0)), HasSubstr("No such file")))
+        << size;
+  }
+}
+
+// The size in the file is smaller, as that of a dataset whose sources came later.
+TEST_F(NumberedSets, TheLastDoesNotOpen) {
+  put(2);
+  dir_.file("src-2.h5", "words");
+  EXPECT_THAT(error(), AllOf(HasSubstr("all.h5 is not whole"),
+                             HasSubstr("dataset /x of " + part(2) + ", cannot be read"),
+                             Not(HasSubstr("there is")), Not(HasSubstr("h5py"))));
+}
+
+TEST_F(NumberedSets, FilesBehindALongGapAreNamed) {
+  put(2);
+  std::filesystem::remove(part(2));
+  for (const char* other : {"src-.h5", "src-x.h5", "src-9", "src-09.h5", "src--9.h5"})
+    dir_.file(other, "");
+  EXPECT_THAT(all_values(path_), ElementsAre(0, 7, 1, 7));
+  for (const int number : {250, 200}) put_file(part(number), "/x", {1, 7});
+  EXPECT_THAT(error(), AllOf(HasSubstr("dataset /x of " + part(2)), HasSubstr("No such file"),
+                             HasSubstr("; there is " + part(200))));
+}
+
+TEST_F(NumberedSets, InSourcesOfSources) {
+  const Selected endless = {6, 0, H5S_UNLIMITED, 1, 1};
+  put_virtual(new_file(dir_.path("outer.h5")), "/v", 2, {{endless, "all.h5", "/v", endless}}, true);
+  put_virtual(new_file(dir_.path("first.h5")), "/v", 4,
+              {{all_of(4), "all.h5", "/v", range_of(6, 0, 4)}});
+  std::filesystem::remove(part(2));
+  EXPECT_THAT(error("outer.h5"),
+              AllOf(HasSubstr("its source, dataset /v of " + path_ + ", is not whole"),
+                    HasSubstr("dataset /x of " + part(2))));
+  EXPECT_THAT(all_values(dir_.path("first.h5")), ElementsAre(0, 7, 1, 7)) << "without the last";
+  for (int i = 0; i < 2; ++i) std::filesystem::remove(part(i));
+  EXPECT_THAT(error("outer.h5"), HasSubstr("dataset /x of " + part(0)));
+}
+
+TEST(Hdf5Mapping, ASourceThatBecameShorterIsNamed) {
+  const TempDirectory dir;
+  put_file(dir.path("a.h5"), "/x", {1, 2, 3});
+  put_growing(new_file(dir.path("b.h5")), "/x", {4, 5});
+  const std::vector<Piece> pieces = {
+      {range_of(3, 0, 3), "a.h5", "/x", all_of(3)},
+      {{5, 3, H5S_UNLIMITED, 1, 1}, "b.h5", "/x", {2, 0, H5S_UNLIMITED, 1, 1}}};
+  put_virtual(new_file(dir.path("all.h5")), "/v", 5, pieces, true);
+  EXPECT_THAT(all_values(dir.path("all.h5")), ElementsAre(1, 2, 3, 4, 5));
+  put_growing(new_file(dir.path("b.h5")), "/x", {4});
+  EXPECT_THAT(error_of([&] { all_values(dir.path("all.h5")); }),
+              AllOf(HasSubstr("stored with size 5 and has size 4 now"),
+                    HasSubstr("its source, dataset /x of " + dir.path("b.h5") + ", is shorter")));
+  std::filesystem::remove(dir.path("b.h5"));
+  EXPECT_THAT(error_of([&] { all_values(dir.path("all.h5")); }),
+              AllOf(HasSubstr("dataset /x of " + dir.path("b.h5")), HasSubstr("No such file")));
 }
 
 TEST(Hdf5Mapping, SourcesAreSoughtAsHdf5Does) {
