@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "io/hdf5/hdf5_impl.hpp"
+#include "io/hdf5/hdf5_links.hpp"
 #include "io/hdf5/hdf5_mapping.hpp"
 #include "kernels/base/check.hpp"
 
@@ -88,34 +89,22 @@ bool follow_links(hid_t group, Found& found) {
   return true;
 }
 
-// Target of the soft or external link `name`; empty for a hard link or no link.
-std::string target_of_link(hid_t file, const std::string& name) {
-  H5L_info_t info{};
-  if (H5Lget_info(file, name.c_str(), &info, H5P_DEFAULT) < 0) return {};
-  if (info.type != H5L_TYPE_SOFT && info.type != H5L_TYPE_EXTERNAL) return {};
-  std::string value(info.u.val_size, '\0');
-  if (H5Lget_val(file, name.c_str(), value.data(), value.size(), H5P_DEFAULT) < 0) return {};
-  if (info.type == H5L_TYPE_SOFT) return value.c_str();
-  const char* of_file = nullptr;
-  const char* object = nullptr;
-  unsigned flags = 0;
-  if (H5Lunpack_elink_val(value.data(), value.size(), &flags, &of_file, &object) < 0) return {};
-  return fmt::format("{} of {}", object, of_file);
-}
-
 }  // namespace
 
 Handle File::Impl::dataset(const std::string& name) const {
   std::string why;
   try {
     return open_dataset(file.id(), name);
+  } catch (const LinkError& error) {
+    throw Error(fmt::format("cannot open dataset {} in {}", name, path),
+                fmt::format("it is behind an external link: {}", error.what()));
   } catch (const Error& error) {
     why = error.what();
   }
-  if (const std::string target = target_of_link(file.id(), name); !target.empty())
+  if (const LinkTarget link = target_of_link(file.id(), name); !link.object.empty())
     throw Error(
         fmt::format("cannot open dataset {} in {}", name, path),
-        fmt::format("it is a link to {}, which does not open as a dataset; {}", target, why),
+        fmt::format("it is a link to {}, which does not open as a dataset; {}", link.text(), why),
         "Bring the dataset to where the link leads, or store it in the file itself");
   fail("open dataset", name, why);
 }

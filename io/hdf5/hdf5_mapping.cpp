@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "io/hdf5/hdf5_links.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax::hdf5 {
@@ -221,8 +222,11 @@ Handle open_dataset(hid_t file, const std::string& name) {
   check(access && H5Pset_virtual_printf_gap(access.id(), most_missing) >= 0,
         "HDF5 refuses the access properties: {}", last_error());
   Handle set(H5Dopen2(file, name.c_str(), access.id()), H5Dclose);
-  if (!set) throw Error(last_error());
-  return set;
+  if (set) return set;
+  const std::string why = last_error();
+  if (const std::string behind = error_behind_links(file, name); !behind.empty())
+    throw LinkError(behind);
+  throw Error(why);
 }
 
 Layout layout_of(hid_t set) {

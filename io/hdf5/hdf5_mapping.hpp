@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "io/hdf5/hdf5_handle.hpp"
+#include "kernels/base/check.hpp"
 
 namespace triax::hdf5 {
 
@@ -37,8 +38,14 @@ struct Mapping {
   std::string dataset;
 };
 
+/// A file behind an external link does not open.
+class LinkError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// Opens a dataset. A virtual one with numbered sources ("%b") gets the size of the sources found.
-/// Error with HDF5's reason alone.
+/// Error with HDF5's reason alone, or LinkError with that of a file behind an external link.
 Handle open_dataset(hid_t file, const std::string& name);
 
 /// Unlimited mapping to numbered sources ("%b"). HDF5 takes the first missing source for the end
