@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <set>
+#include <string_view>
 
 #include "kernels/base/check.hpp"
 #include "src/model/architecture.hpp"
@@ -22,11 +24,50 @@ std::vector<std::string> spellings(const std::string& name) {
   return all;
 }
 
-// The tensor's name in the files, including `prefix`; empty if there is none.
-std::string find_name(const SafetensorsReader& reader, const std::string& prefix,
-                      const std::string& name) {
+// Attributes that PyTorch's wrappers of a module (torch.compile, FSDP, activation checkpoints) put
+// into the names of its tensors.
+constexpr std::array<std::string_view, 3> known_wrappers = {"_orig_mod.", "_fsdp_wrapped_module.",
+                                                            "_checkpoint_wrapped_module."};
+
+// Names of the tensors in the files.
+struct FileNames {
+  std::map<std::string, std::string> in_files;  // name in the files, by the name to search for
+  std::set<std::string> removed;                // wrappers that the names to search for lack
+  std::size_t wrapped = 0;                      // number of names with a wrapper
+  bool unique = true;                           // false: two names are one without wrappers
+
+  bool contains(const std::string& name) const { return in_files.contains(name); }
+};
+
+FileNames names_in(const SafetensorsReader& reader) {
+  FileNames names;
+  for (const auto& [name, entry] : reader.entries()) names.in_files.emplace(name, name);
+  return names;
+}
+
+FileNames without_wrappers(const SafetensorsReader& reader) {
+  FileNames names;
+  for (const auto& [name, entry] : reader.entries()) {
+    std::string plain = name;
+    for (const std::string_view wrapper : known_wrappers)
+      for (std::size_t at = 0; (at = plain.find(wrapper, at)) != plain.npos;) {
+        if (at > 0 && plain[at - 1] != '.') {
+          ++at;
+          continue;
+        }
+        plain.erase(at, wrapper.size());
+        names.removed.emplace(wrapper);
+      }
+    names.wrapped += plain != name ? 1 : 0;
+    names.unique = names.in_files.emplace(plain, name).second && names.unique;
+  }
+  return names;
+}
+
+// The tensor's name in `files`, including `prefix`; empty if there is none.
+std::string find_name(const FileNames& files, const std::string& prefix, const std::string& name) {
   for (const std::string& spelling : spellings(name))
-    if (reader.contains(prefix + spelling)) return prefix + spelling;
+    if (files.contains(prefix + spelling)) return prefix + spelling;
   return {};
 }
 
@@ -52,21 +93,24 @@ bool alike(const SafetensorsReader& reader, const std::string& one, const std::s
   return true;
 }
 
-// Name in the files of the matrix that is both embedding and head; some savers keep only the head's
+// Name in `files` of the matrix that is both embedding and head; some savers keep only the head's
 // name. If both exist and differ, transformers 4 uses the embedding for both and transformers 5
 // uses each, so the user must decide.
-std::string find_tied(const SafetensorsReader& reader, const std::string& prefix,
-                      const std::string& directory, const ModelNames& names) {
-  std::string embedding = find_name(reader, prefix, names.token_embedding);
-  const std::string head = prefix + names.head;
-  if (embedding.empty()) return find_name(reader, prefix, names.head);
-  if (reader.contains(head) && reader.entry(head).shape.rank() == 2 &&
+std::string find_tied(const SafetensorsReader& reader, const FileNames& files,
+                      const std::string& prefix, const std::string& directory,
+                      const ModelNames& names) {
+  std::string found = find_name(files, prefix, names.token_embedding);
+  if (found.empty()) return find_name(files, prefix, names.head);
+  if (!files.contains(prefix + names.head)) return found;
+  const std::string& embedding = files.in_files.at(found);
+  const std::string& head = files.in_files.at(prefix + names.head);
+  if (reader.entry(head).shape.rank() == 2 &&
       reader.entry(head).shape == reader.entry(embedding).shape && !alike(reader, embedding, head))
     throw Error(fmt::format("{}: {} and {} differ", directory, embedding, head),
                 "config.json ties them: they must be one matrix",
                 "For a model with both, set tie_word_embeddings to false in config.json; for one "
                 "with the embedding alone, remove the other from the files");
-  return embedding;
+  return found;
 }
 
 // A prefix, and the name in the files made of it and a tensor's name.
@@ -74,42 +118,57 @@ struct LongerName {
   std::string prefix, name;
 };
 
-// The first tensor of the model that the files have only under a longer name; empty if none.
-LongerName longer_name(const SafetensorsReader& reader, const std::vector<GlobalTensor>& tensors) {
+// The first tensor of the model that `files` have only under a longer name; empty if none.
+LongerName longer_name(const FileNames& files, const std::vector<GlobalTensor>& tensors) {
   for (const GlobalTensor& tensor : tensors) {
-    if (!find_name(reader, {}, tensor.name).empty()) continue;
+    if (!find_name(files, {}, tensor.name).empty()) continue;
     for (const std::string& spelling : spellings(tensor.name))
-      for (const auto& [name, entry] : reader.entries())
+      for (const auto& [name, in_files] : files.in_files)
         if (name.ends_with("." + spelling))
-          return {name.substr(0, name.size() - spelling.size()), name};
+          return {name.substr(0, name.size() - spelling.size()), in_files};
   }
   return {};
 }
 
-// True if all names in the files begin with `prefix`, and without it include those of the model.
-bool fits(const SafetensorsReader& reader, const std::string& prefix,
+// True if all names begin with `prefix`, and without it include those of the model.
+bool fits(const FileNames& files, const std::string& prefix,
           const std::vector<GlobalTensor>& tensors, const ModelConfig& model) {
   const ModelNames outside = ModelNames::of(model);
-  return std::ranges::all_of(reader.entries(),
-                             [&](const auto& entry) { return entry.first.starts_with(prefix); }) &&
+  return files.unique &&
+         std::ranges::all_of(files.in_files,
+                             [&](const auto& name) { return name.first.starts_with(prefix); }) &&
          std::ranges::all_of(tensors, [&](const GlobalTensor& tensor) {
            const bool tied = model.tied_embeddings && tensor.name == outside.token_embedding;
-           return !find_name(reader, prefix, tensor.name).empty() ||
-                  (tied && reader.contains(prefix + outside.head));
+           return !find_name(files, prefix, tensor.name).empty() ||
+                  (tied && files.contains(prefix + outside.head));
          });
 }
 
+// The name in the files of `tensor`, or else of another tensor, that has a wrapper.
+std::string wrapped_name(const FileNames& plain, const std::string& tensor) {
+  const std::string found = find_name(plain, {}, tensor);
+  if (!found.empty() && plain.in_files.at(found) != found) return plain.in_files.at(found);
+  const auto first = std::ranges::find_if(
+      plain.in_files, [](const auto& name) { return name.first != name.second; });
+  return first == plain.in_files.end() ? "" : first->second;
+}
+
 [[noreturn]] void fail_for_missing(const std::string& directory, const std::string& tensor,
-                                   const LongerName& longer) {
-  if (longer.prefix.empty())
+                                   const LongerName& longer, const FileNames& plain) {
+  const std::string wrapped = wrapped_name(plain, tensor);
+  if (longer.prefix.empty() && wrapped.empty())
     throw Error(fmt::format("{}: tensor {} is missing", directory, tensor),
                 "the model of config.json needs it",
                 "Check that weights and config.json belong together");
-  throw Error(fmt::format("{}: tensor {} is missing", directory, tensor),
-              fmt::format("the files have {}, and without the prefix {} their tensors are not "
-                          "those of the model of config.json",
-                          longer.name, longer.prefix),
-              "Save the weights without the prefix, and check that config.json belongs to them");
+  const bool prefix = wrapped.empty();
+  throw Error(
+      fmt::format("{}: tensor {} is missing", directory, tensor),
+      fmt::format("the files have {}, and without {}{} their tensors are not those of the "
+                  "model of config.json",
+                  prefix ? longer.name : wrapped, prefix ? "the prefix " : "",
+                  prefix ? longer.prefix : fmt::format("{}", fmt::join(plain.removed, ", "))),
+      fmt::format("Save the weights without {}, and check that config.json belongs to them",
+                  prefix ? "the prefix" : "it"));
 }
 
 }  // namespace
@@ -119,6 +178,9 @@ std::vector<std::string> WeightNames::warnings(const std::string& directory) con
   if (!prefix.empty())
     lines.push_back(fmt::format("{}: the names of all tensors begin with {}, which is removed",
                                 directory, prefix));
+  if (wrapped > 0)
+    lines.push_back(fmt::format("{}: the names of {} tensors contain {}, which is removed",
+                                directory, wrapped, fmt::join(wrappers, " or ")));
   if (!unused.empty())
     lines.push_back(fmt::format("{}: {} tensors are not part of this model: {}", directory,
                                 unused.size(), fmt::join(unused, ", ")));
@@ -127,19 +189,30 @@ std::vector<std::string> WeightNames::warnings(const std::string& directory) con
 
 HuggingfaceWeights::HuggingfaceWeights(const std::string& directory, const ModelConfig& model)
     : reader_(directory) {
-  std::set<std::string> unused;
-  for (const auto& entry : reader_.entries())
-    if (!is_buffer(entry.first)) unused.insert(entry.first);
   const ModelNames outside = ModelNames::of(model);
   const std::vector<GlobalTensor> tensors = global_tensors(model);
-  const LongerName longer = longer_name(reader_, tensors);
-  if (fits(reader_, longer.prefix, tensors, model)) names_.prefix = longer.prefix;
+  FileNames files = names_in(reader_);
+  const LongerName longer = longer_name(files, tensors);
+  const FileNames plain = without_wrappers(reader_);
+  if (fits(files, longer.prefix, tensors, model)) {
+    names_.prefix = longer.prefix;
+  } else if (const std::string prefix = longer_name(plain, tensors).prefix;
+             plain.wrapped > 0 && fits(plain, prefix, tensors, model)) {
+    files = plain;
+    names_.prefix = prefix;
+    names_.wrappers = plain.removed;
+    names_.wrapped = plain.wrapped;
+  }
+  std::set<std::string> unused;
+  for (const auto& [name, in_files] : files.in_files)
+    if (!is_buffer(name)) unused.insert(in_files);
   const std::string& prefix = names_.prefix;
   for (const GlobalTensor& tensor : tensors) {
     const bool tied = model.tied_embeddings && tensor.name == outside.token_embedding;
-    const std::string name = tied ? find_tied(reader_, prefix, directory, outside)
-                                  : find_name(reader_, prefix, tensor.name);
-    if (name.empty()) fail_for_missing(directory, tensor.name, longer);
+    const std::string found = tied ? find_tied(reader_, files, prefix, directory, outside)
+                                   : find_name(files, prefix, tensor.name);
+    if (found.empty()) fail_for_missing(directory, tensor.name, longer, plain);
+    const std::string& name = files.in_files.at(found);
     const Shape& shape = reader_.entry(name).shape;
     if (shape != tensor.shape)
       throw Error(fmt::format("{}: tensor {} has shape {}", directory, name, shape.text()),
@@ -148,7 +221,9 @@ HuggingfaceWeights::HuggingfaceWeights(const std::string& directory, const Model
     unused.erase(name);
     name_of_.emplace(tensor.name, name);
   }
-  if (model.tied_embeddings) unused.erase(prefix + outside.head);
+  if (const auto head = files.in_files.find(prefix + outside.head);
+      model.tied_embeddings && head != files.in_files.end())
+    unused.erase(head->second);
   names_.unused.assign(unused.begin(), unused.end());
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 // Weights of a Hugging Face directory, by the names of a model's tensors.
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@ namespace triax {
 struct WeightNames {
   std::string
       prefix;  // common prefix of all names in the files, such as torch.compile's "_orig_mod."
+  std::set<std::string> wrappers;   // removed from names, such as "_orig_mod." of a compiled layer
+  std::size_t wrapped = 0;          // number of names with a wrapper
   std::vector<std::string> unused;  // names in the files that the model does not use
   /// One line per difference, for the user. `directory` holds the files.
   std::vector<std::string> warnings(const std::string& directory) const;
@@ -22,8 +25,8 @@ struct WeightNames {
 class HuggingfaceWeights {
  public:
   /// `directory` holds model.safetensors or its shards. A prefix common to all names there, and
-  /// unknown to the model, is removed. Error if a tensor of the model is missing or has another
-  /// shape.
+  /// unknown to the model, is removed; so are the names of PyTorch's wrappers of modules. Error if
+  /// a tensor of the model is missing or has another shape.
   HuggingfaceWeights(const std::string& directory, const ModelConfig& model);
   /// Reads elements [begin, begin + out.elements()) of a tensor, given the model's name of it; see
   /// SafetensorsReader::read().

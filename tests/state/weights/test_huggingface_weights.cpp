@@ -34,14 +34,18 @@ class RenamedWeights : public testing::Test {
                                                  file.substr(sizeof length + length));
   }
   void expect_values_of(const std::string& golden, const std::string& prefix) const {
-    const ModelConfig model = golden_model(golden);
-    const HuggingfaceWeights right(read_golden(golden).directory, model);
-    const HuggingfaceWeights weights(directory_.path(), model);
+    const HuggingfaceWeights weights(directory_.path(), golden_model(golden));
     EXPECT_EQ(weights.names().prefix, prefix);
-    EXPECT_THAT(weights.names().unused, IsEmpty());
     EXPECT_THAT(
         weights.names().warnings("DIR"),
         ElementsAre("DIR: the names of all tensors begin with " + prefix + ", which is removed"));
+    expect_values_of(golden);
+  }
+  void expect_values_of(const std::string& golden) const {
+    const ModelConfig model = golden_model(golden);
+    const HuggingfaceWeights right(read_golden(golden).directory, model);
+    const HuggingfaceWeights weights(directory_.path(), model);
+    EXPECT_THAT(weights.names().unused, IsEmpty());
     for (const GlobalTensor& tensor : global_tensors(model)) {
       std::vector<float> expected(static_cast<std::size_t>(tensor.shape.elements()));
       std::vector<float> values(expected.size());
@@ -90,6 +94,94 @@ TEST_F(RenamedWeights, ATiedHeadMayBeAllThatIsThereBehindAPrefix) {
   const HuggingfaceWeights weights(directory_.path(), model);
   EXPECT_EQ(weights.names().prefix, "module.");
   EXPECT_THAT(weights.names().unused, IsEmpty());
+}
+
+// Puts `wrapper` behind the number of each layer.
+std::string in_layers(const std::string& name, const std::string& wrapper) {
+  for (const std::string before : {"h.", "layers."})
+    if (const auto at = name.find("." + before); at != name.npos) {
+      const auto end = name.find('.', at + 1 + before.size()) + 1;
+      return name.substr(0, end) + wrapper + name.substr(end);
+    }
+  return name;
+}
+
+std::string warning_of(const std::vector<std::string>& lines) {
+  return lines.size() == 1 ? lines.front() : fmt::format("{} lines", lines.size());
+}
+
+// As torch.compile names a model of which each layer is compiled.
+TEST_F(RenamedWeights, WrappersInsideNamesAreTakenOff) {
+  for (const std::string golden : {"gpt2-odd", "llama-odd", "qwen2-odd"})
+    for (const std::string wrapper : {"_orig_mod.", "_fsdp_wrapped_module.",
+                                      "_checkpoint_wrapped_module.", "_orig_mod._orig_mod."}) {
+      SCOPED_TRACE(golden + ' ' + wrapper);
+      std::size_t wrapped = 0;
+      rename(golden, [&](const std::string& name) {
+        wrapped += in_layers(name, wrapper) != name ? 1 : 0;
+        return in_layers(name, wrapper);
+      });
+      const HuggingfaceWeights weights(directory_.path(), golden_model(golden));
+      EXPECT_EQ(warning_of(weights.names().warnings("DIR")),
+                fmt::format("DIR: the names of {} tensors contain {}, which is removed", wrapped,
+                            wrapper.substr(0, wrapper.find('.') + 1)));
+      expect_values_of(golden);
+    }
+}
+
+TEST_F(RenamedWeights, WrappersOfSomeNamesAreTakenOff) {
+  rename("qwen2-odd", [](const std::string& name) {
+    return name.find("layers.1.") == name.npos ? name : "_orig_mod." + name;
+  });
+  expect_values_of("qwen2-odd");
+  // Of the model and of one map.
+  rename("llama-odd", [](std::string name) {
+    if (const auto at = name.find("q_proj."); at != name.npos) name.insert(at + 7, "_orig_mod.");
+    return "_orig_mod." + name;
+  });
+  expect_values_of("llama-odd");
+}
+
+TEST_F(RenamedWeights, WrappersMayStandBehindAPrefix) {
+  rename("llama-odd",
+         [](const std::string& name) { return "module." + in_layers(name, "_orig_mod."); });
+  const HuggingfaceWeights weights(directory_.path(), golden_model("llama-odd"));
+  EXPECT_THAT(weights.names().warnings("DIR"),
+              ElementsAre(HasSubstr("begin with module., which is removed"),
+                          HasSubstr("contain _orig_mod., which is removed")));
+  expect_values_of("llama-odd");
+}
+
+TEST_F(RenamedWeights, ATiedHeadMayBeWrapped) {
+  ModelConfig model = golden_model("gpt2-tiny");
+  model.tied_embeddings = true;
+  const ModelNames names = ModelNames::of(model);
+  rename("gpt2-tiny", [&](const std::string& name) {
+    return name == names.token_embedding ? "_orig_mod." + names.head
+                                         : in_layers(name, "_orig_mod.");
+  });
+  const HuggingfaceWeights weights(directory_.path(), model);
+  EXPECT_THAT(weights.names().unused, IsEmpty());
+}
+
+TEST_F(RenamedWeights, WrappersInNamesOfAnotherModelAreNamed) {
+  rename("qwen2-odd", [](const std::string& name) { return in_layers(name, "_orig_mod."); });
+  ModelConfig deeper = golden_model("qwen2-odd");
+  deeper.layers = 7;
+  EXPECT_THAT(error(deeper),
+              AllOf(HasSubstr("tensor model.layers.0."),
+                    HasSubstr(" is missing (the files have model.layers.0._orig_mod."),
+                    HasSubstr("without _orig_mod. their tensors are not those of the model")));
+  // Two names of one tensor.
+  rename("qwen2-odd", [](const std::string& name) {
+    return name == "lm_head.weight" ? "model._orig_mod.norm.weight" : name;
+  });
+  EXPECT_THAT(error(golden_model("qwen2-odd")),
+              AllOf(HasSubstr("tensor lm_head.weight is missing"),
+                    HasSubstr("the files have model._orig_mod.norm.weight")));
+  // Part of a longer word.
+  rename("qwen2-odd", [](const std::string& name) { return in_layers(name, "my_orig_mod."); });
+  EXPECT_THAT(error(golden_model("qwen2-odd")), HasSubstr("the model of config.json needs it"));
 }
 
 // The model is a part of a larger one, so only some names have the prefix.
