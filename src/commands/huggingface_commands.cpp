@@ -49,7 +49,7 @@ void run_export(const Arguments& arguments, const MpiSession& session) {
   const ExportSummary sum =
       export_huggingface(arguments.from, arguments.to, options, MPI_COMM_WORLD);
   if (session.rank() != 0) return;
-  if (!sum.checksums)
+  if (!sum.verified)
     spdlog::warn("{} has no checksums: its data cannot be verified", arguments.from);
   print_out(fmt::format("{}: {} tensors, {}, {} bytes in {} file{}\n", arguments.to, sum.tensors,
                         name_of(sum.type), sum.bytes, sum.files, sum.files == 1 ? "" : "s"));

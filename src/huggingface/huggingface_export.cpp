@@ -205,7 +205,7 @@ ExportSummary export_huggingface(const std::string& checkpoint, const std::strin
   agreed(ranks, [&] {
     if (rank == 0) require_room(directory, sum.bytes);
   });
-  if (options.verify) sum.checksums = require_whole(checkpoint, ranks, weights->group());
+  if (options.verify) sum.verified = require_whole(checkpoint, ranks, weights->group());
   std::deque<SafetensorsWriter> files;
   agreed(ranks, [&] {
     for (std::size_t i = static_cast<std::size_t>(rank); i < weights->shards().size();

@@ -21,7 +21,7 @@ struct ExportOptions {
 struct ExportSummary {
   std::int64_t files = 0, tensors = 0, bytes = 0;  // of the weights
   DType type = DType::f32;
-  bool checksums = true;  // false: the checkpoint has none, so `verify` could not check it
+  bool verified = false;  // the checksums agree; false also where the checkpoint has none
 };
 
 /// Writes model.safetensors (or shards with their index) and config.json to `directory`, which is

@@ -73,6 +73,13 @@ TEST(HuggingfaceExport, ATiedHeadIsNotWrittenTwice) {
   }
 }
 
+TEST(HuggingfaceExport, IsVerifiedWhereThatIsAsked) {
+  const TempDirectory dir;
+  const std::string checkpoint = imported(dir, "gpt2-odd");
+  EXPECT_FALSE(export_alone(checkpoint, dir.path("as-it-is"), {.verify = false}).verified);
+  EXPECT_TRUE(export_alone(checkpoint, dir.path("verified"), {.verify = true}).verified);
+}
+
 TEST(HuggingfaceExport, ShardsHoldTheSame) {
   const TempDirectory dir;
   const std::string checkpoint = imported(dir, "qwen2-odd");
