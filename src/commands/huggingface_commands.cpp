@@ -51,16 +51,17 @@ void run_export(const Arguments& arguments, const MpiSession& session) {
   if (session.rank() != 0) return;
   if (!sum.verified)
     spdlog::warn("{} has no checksums: its data cannot be verified", arguments.from);
-  print_out(fmt::format("{}: {} tensors, {}, {} bytes in {} file{}\n", arguments.to, sum.tensors,
-                        name_of(sum.type), sum.bytes, sum.files, sum.files == 1 ? "" : "s"));
+  print_summary(fmt::format("{}: {} tensors, {}, {} bytes in {} file{}\n", arguments.to,
+                            sum.tensors, name_of(sum.type), sum.bytes, sum.files,
+                            sum.files == 1 ? "" : "s"));
 }
 
 void run_import(const Arguments& arguments) {
   const KernelRuntime runtime(1);
   const ImportSummary sum =
       import_huggingface(arguments.from, arguments.to, {type_of(arguments), arguments.force});
-  print_out(fmt::format("{}: {} tensors, {}, {} bytes, step 0, no optimizer state\n", arguments.to,
-                        sum.tensors, name_of(sum.type), sum.bytes));
+  print_summary(fmt::format("{}: {} tensors, {}, {} bytes, step 0, no optimizer state\n",
+                            arguments.to, sum.tensors, name_of(sum.type), sum.bytes));
   for (const std::string& line : sum.warnings) spdlog::warn("{}", line);
 }
 

@@ -15,9 +15,8 @@ namespace {
 void open_standard_descriptors() {
   for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(number, F_GETFD) >= 0 || errno != EBADF) continue;
-    // Standard error may be lost. Standard output is opened read-only, so that writing to it stays
-    // an error (EBADF).
-    const int mode = number == STDERR_FILENO ? O_WRONLY : O_RDONLY;
+    // Output to a descriptor that the caller closed is not wanted: it is no failure of the command.
+    const int mode = number == STDIN_FILENO ? O_RDONLY : O_WRONLY;
     if (::open("/dev/null", mode) != number) ::_exit(run_time_failure);
   }
 }

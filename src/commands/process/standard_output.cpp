@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/commands/process/standard_output.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -15,6 +17,16 @@ void print_out(std::string_view text) {
   if (written == text.size() && std::fflush(stdout) == 0) return;
   throw Error("cannot write to standard output", std::strerror(errno != 0 ? errno : EIO),
               "Send it elsewhere, or free space where it goes");
+}
+
+void print_summary(std::string_view text) {
+  try {
+    print_out(text);
+  } catch (const Error& error) {
+    std::string_view line = text;
+    if (line.ends_with('\n')) line.remove_suffix(1);
+    spdlog::warn("{}. The command is done: {}", error.what(), line);
+  }
 }
 
 }  // namespace triax

@@ -5,7 +5,11 @@
 
 namespace triax {
 
-/// Writes `text` to standard output and flushes it. Error if that fails (a full disk).
+/// Writes `text` to standard output and flushes it. Error if that fails (a full disk). A closed
+/// standard output is /dev/null.
 void print_out(std::string_view text);
+
+/// As print_out(), for a line about files that are complete: a failure is only a warning.
+void print_summary(std::string_view text);
 
 }  // namespace triax

@@ -52,16 +52,67 @@ TEST_F(StandardDescriptors, OfRanksMayBeClosed) {
   EXPECT_EQ(contents(directory_.path("seen")), "all\nall\n");
 }
 
-// A table that cannot be printed is an error.
-TEST_F(StandardDescriptors, ATableIsStillNotWrittenToAClosedOne) {
-  for (const char* command : {"--version", "config --reference", "train --help"}) {
-    const Outcome outcome = outcome_of_script(command_of(command) + " >&-");
-    EXPECT_EQ(outcome.status, 3) << command;
-    EXPECT_THAT(outcome.text, StartsWith("triax: cannot write to standard output (Bad file"));
+// A checkpoint of the job, and the commands that print.
+class StandardOutput : public StandardDescriptors {
+ protected:
+  void SetUp() override {
+    SmallJob::SetUp();
+    ASSERT_EQ(on_job("train").status, 0);
+    const std::string job = shell_word(directory_.path("job.json"));
+    const std::string checkpoints = shell_word(directory_.path("run/checkpoints"));
+    file_ = shell_word(directory_.path("run/checkpoints/step-000002.h5"));
+    printing_ = {"--version",
+                 "train --help",
+                 "config --reference",
+                 "config " + job,
+                 "train " + job + " --dry-run",
+                 "train " + job + " --print-plan",
+                 "checkpoint list " + checkpoints,
+                 "checkpoint inspect " + file_,
+                 "checkpoint verify " + file_,
+                 "checkpoint diff " + file_ + ' ' + file_,
+                 "generate " + file_ + " --prompt line --max-tokens 2"};
   }
+  std::string export_command() const {
+    return "checkpoint export " + file_ + " --to huggingface " + shell_word(model());
+  }
+  std::string model() const { return directory_.path("model"); }
+  std::string file_;
+  std::vector<std::string> printing_;
+};
+
+TEST_F(StandardOutput, MayBeClosed) {
+  std::vector<std::string> commands = printing_;
+  commands.push_back(export_command());
+  commands.push_back("checkpoint import " + shell_word(model()) + " --out " +
+                     shell_word(directory_.path("again.h5")));
+  for (const std::string& command : commands) {
+    const Outcome outcome = outcome_of_script(command_of(command) + " >&-");
+    EXPECT_EQ(outcome.status, 0) << command << outcome.text;
+  }
+  EXPECT_TRUE(std::filesystem::exists(model() + "/config.json"));
+  EXPECT_TRUE(std::filesystem::exists(directory_.path("again.h5")));
   EXPECT_EQ(outcome_of_script(command_of("config --reference") + " >/dev/null 0<&- 2>&-").status,
             0);
   EXPECT_EQ(outcome_of_script(command_of("train none.json") + " 2>&-").status, 2);
+}
+
+TEST_F(StandardOutput, OnAFullDiskIsAnError) {
+  for (const std::string& command : printing_) {
+    const Outcome outcome = triax(command + " >/dev/full");
+    EXPECT_EQ(outcome.status, 3) << command;
+    EXPECT_THAT(outcome.text, HasSubstr("triax: cannot write to standard output (No space left"))
+        << command;
+  }
+}
+
+// The files are what the command is for.
+TEST_F(StandardOutput, OnAFullDiskDoesNotFailAnExport) {
+  const Outcome outcome = triax(export_command() + " >/dev/full");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(outcome.text, AllOf(HasSubstr("cannot write to standard output (No space left"),
+                                  HasSubstr("The command is done: " + model())));
+  EXPECT_TRUE(std::filesystem::exists(model() + "/config.json"));
 }
 
 }  // namespace
