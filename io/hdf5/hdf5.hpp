@@ -16,7 +16,14 @@
 
 namespace triax::hdf5 {
 
-/// Layout of a new file on a parallel file system; 0: the system's default.
+/// True if MPI_File_open takes `path` as it is: it reads text before a colon as the name of a file
+/// system ("ufs:", "lustre:"), so a path with a colon fails or leads to another file.
+inline bool mpi_io_takes(const std::string& path) {
+  return path.find(':') == path.npos;
+}
+
+/// Layout of a new file on a parallel file system; 0: the system's default. Striping is not applied
+/// to a path that MPI-IO does not take: see mpi_io_takes().
 struct FileHints {
   int striping_factor = 0;         // number of storage targets (MPI-IO hint)
   std::int64_t striping_unit = 0;  // consecutive bytes on one target (MPI-IO hint)

@@ -178,7 +178,7 @@ class Output {
 };
 
 // The MPI library sets stripes on each parallel file system it knows; truncating the file keeps
-// them.
+// them. A prefix "ufs:" would make it take the path, but choose the plain driver, which sets none.
 void create_striped(const std::string& path, const FileHints& hints) {
   MPI_Info info = MPI_INFO_NULL;
   if (MPI_Info_create(&info) != MPI_SUCCESS) return;
@@ -203,7 +203,8 @@ struct FileInMemory::Driver {
 };
 
 void create_empty(const std::string& path, const FileHints& hints) {
-  if (hints.striping_factor > 0 || hints.striping_unit > 0) create_striped(path, hints);
+  if ((hints.striping_factor > 0 || hints.striping_unit > 0) && mpi_io_takes(path))
+    create_striped(path, hints);
   const Output made(path, O_CREAT | O_TRUNC);
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "io/hdf5/hdf5.hpp"
 #include "src/forecast/dry_run.hpp"
 #include "src/forecast/process_memory.hpp"
 #include "src/launch/offload_location.hpp"
@@ -82,6 +83,14 @@ std::vector<std::string> config_warnings(const PlacedConfig& config) {
     lines.emplace_back(
         "checkpoint.async: training waits while checkpoints are written, because a copy of the "
         "state does not fit into memory");
+  const CheckpointConfig& files = config.checkpoint;
+  if ((files.striping_factor > 0 || files.striping_unit > 0) &&
+      !hdf5::mpi_io_takes(files.directory))
+    lines.push_back(fmt::format(
+        "checkpoint.striping_factor and striping_unit are not applied: MPI-IO reads the text "
+        "before the colon in {} as the name of a file system. Set checkpoint.directory to a path "
+        "without a colon, or set the stripes of that directory (lfs setstripe)",
+        files.directory));
   if (config.batch.accumulation > 1 && config.precision.gradient_type != DType::f32)
     lines.push_back(
         fmt::format("gradients of {} micro-batches are summed in {}, which loses small values. Set "

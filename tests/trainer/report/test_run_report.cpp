@@ -106,6 +106,22 @@ TEST(Surprises, AStopAtASpikeThatLeavesNothing) {
   EXPECT_THAT(config_warnings(config), IsEmpty());
 }
 
+TEST(Surprises, StripesOfAPathThatMpiIoDoesNotTake) {
+  PlacedConfig config;
+  config.checkpoint.directory = "/scratch/12:30/run";
+  EXPECT_THAT(config_warnings(config), IsEmpty());
+  for (const bool factor : {true, false}) {
+    config.checkpoint.striping_factor = factor ? 8 : 0;
+    config.checkpoint.striping_unit = factor ? 0 : 1 << 20;
+    EXPECT_THAT(config_warnings(config),
+                ElementsAre(AllOf(HasSubstr("checkpoint.striping_factor and striping_unit are not "
+                                            "applied"),
+                                  HasSubstr("/scratch/12:30/run"))));
+  }
+  config.checkpoint.directory = "/scratch/run";
+  EXPECT_THAT(config_warnings(config), IsEmpty());
+}
+
 TEST(ValidationText, SaysHowMuchIsReadAndWhen) {
   Config config;
   config.batch.global = 64;
