@@ -13,6 +13,7 @@
 #include "io/checkpoint/checkpoint_parts.hpp"
 #include "io/files/durable.hpp"
 #include "io/files/numbered_name.hpp"
+#include "io/hdf5/hdf5.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {
@@ -77,6 +78,10 @@ std::vector<std::string> paths_in(const std::string& directory, CheckpointState 
 
 std::string checkpoint_path(const std::string& directory, std::int64_t step) {
   return (fs::path(directory) / fmt::format("step-{:06}.h5", step)).string();
+}
+
+bool takes_stripes(const std::string& directory) {
+  return hdf5::mpi_io_takes(directory);
 }
 
 std::int64_t checkpoint_step(const std::string& path) {

@@ -10,6 +10,9 @@ namespace triax {
 
 /// "<directory>/step-000050.h5"
 std::string checkpoint_path(const std::string& directory, std::int64_t step);
+/// Whether checkpoint.striping_factor and striping_unit apply to files of `directory`: MPI-IO sets
+/// the stripes, and takes no path with a colon (hdf5::mpi_io_takes).
+bool takes_stripes(const std::string& directory);
 /// Step in a checkpoint's file name, also of an unpublished or superseded one; -1 for any other
 /// name.
 std::int64_t checkpoint_step(const std::string& path);

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "io/hdf5/hdf5.hpp"
+#include "io/checkpoint/checkpoint_directory.hpp"
 #include "src/forecast/dry_run.hpp"
 #include "src/forecast/process_memory.hpp"
 #include "src/launch/offload_location.hpp"
@@ -84,8 +84,7 @@ std::vector<std::string> config_warnings(const PlacedConfig& config) {
         "checkpoint.async: training waits while checkpoints are written, because a copy of the "
         "state does not fit into memory");
   const CheckpointConfig& files = config.checkpoint;
-  if ((files.striping_factor > 0 || files.striping_unit > 0) &&
-      !hdf5::mpi_io_takes(files.directory))
+  if ((files.striping_factor > 0 || files.striping_unit > 0) && !takes_stripes(files.directory))
     lines.push_back(fmt::format(
         "checkpoint.striping_factor and striping_unit are not applied: MPI-IO reads the text "
         "before the colon in {} as the name of a file system. Set checkpoint.directory to a path "

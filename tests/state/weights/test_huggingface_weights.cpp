@@ -134,7 +134,7 @@ TEST_F(RenamedWeights, WrappersOfSomeNamesAreTakenOff) {
     return name.find("layers.1.") == name.npos ? name : "_orig_mod." + name;
   });
   expect_values_of("qwen2-odd");
-  // Of the model and of one map.
+  // One wrapper of the model and one of a linear map.
   rename("llama-odd", [](std::string name) {
     if (const auto at = name.find("q_proj."); at != name.npos) name.insert(at + 7, "_orig_mod.");
     return "_orig_mod." + name;
