@@ -23,11 +23,12 @@ std::int64_t number_of(const std::optional<Float8>& codes) {
   return codes ? 1 + static_cast<std::int64_t>(*codes) : 0;
 }
 
+// Hash of a key of chosen_, which never accumulates.
 struct ProductHash {
   std::size_t operator()(const BlasProduct& x) const {
     std::size_t hash = 0;
     const auto flags = number_of(x.left.codes) * 256 + number_of(x.right.codes) * 64 +
-                       static_cast<std::int64_t>(x.epilogue) * 8 + std::int64_t{x.accumulate} * 4 +
+                       static_cast<std::int64_t>(x.epilogue) * 8 +
                        std::int64_t{x.left.transposed} * 2 + std::int64_t{x.right.transposed};
     for (const std::int64_t value :
          {x.rows, x.columns, x.depth, x.left.stride, x.right.stride, x.d.stride,

@@ -18,10 +18,12 @@ struct AlgorithmTrial {
   float milliseconds = 0.0F;
 };
 
-/// The algorithm of the fastest trial of those with the bits of the first; the first's unless
-/// another takes least_gain less: smaller differences do not last in a step, where the clocks are
-/// other ones.
+/// Share of the first's time that another algorithm must save. Smaller differences do not last in a
+/// step, where the clocks are other ones.
 inline constexpr float least_gain = 0.03F;
+
+/// The algorithm of the fastest trial of those with the bits of the first; the first's unless
+/// another saves least_gain.
 std::size_t fastest(std::span<const AlgorithmTrial> trials);
 
 /// Whether equal bits say that algorithms add in the same order: most of the `elements` elements
