@@ -52,8 +52,8 @@ std::string moved_position(const CheckpointHeader& header, const DataConfig& dat
 
 std::string moved_rate(const CheckpointHeader& header, const Config& config, std::int64_t update) {
   const auto steps = saved_integer(header.job, "run.steps");
-  if (!steps || saved_value(header.job, "scheduler.type") != "cosine") return {};
-  return moved_cosine(config, *steps, update);
+  if (!steps || saved_value(header.job, "scheduler.type") != config.scheduler.type) return {};
+  return moved_end(config, *steps, update);
 }
 
 }  // namespace

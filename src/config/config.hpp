@@ -3,6 +3,7 @@
 // The job as plain structs: validated, immutable from here on, and with every "auto" resolved
 // except those that need the grid.
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -133,36 +134,14 @@ struct OptimizerConfig {
   std::optional<std::uint64_t> stochastic_rounding;
 };
 
-enum class SchedulerKind : std::uint8_t {
-  constant,
-  warmup,
-  warmup_decay,
-  warmup_cosine,
-  one_cycle,
-  cosine
-};
-/// Values of scheduler.type, in the order of SchedulerKind; "constant" is not a value there.
-inline constexpr const char* scheduler_names[] = {"constant",       "WarmupLR", "WarmupDecayLR",
-                                                  "WarmupCosineLR", "OneCycle", "cosine"};
-
-/// Learning-rate schedule with DeepSpeed's names and defaults. A kind uses only the fields listed
-/// under its name.
+/// Learning-rate schedule: its name, which is that of a row of src/config/rates, and the parameters
+/// of that row by their names in scheduler.params. Each has its default; one that is absent is left
+/// out.
 struct SchedulerConfig {
-  SchedulerKind kind = SchedulerKind::constant;
-  // WarmupLR, WarmupDecayLR, WarmupCosineLR
-  double warmup_min_lr = 0.0, warmup_max_lr = 1e-3;
-  std::int64_t warmup_num_steps = 1000, total_num_steps = 0;
-  bool warmup_linear = false;  // warmup_type "linear"; else "log"
-  double warmup_min_ratio = 0.0, cos_min_ratio = 1e-4;
-  // OneCycle
-  double cycle_min_lr = 0.0, cycle_max_lr = 0.0, decay_lr_rate = 0.0;
-  std::int64_t cycle_first_step_size = 2000, cycle_second_step_size = 2000, decay_step_size = 0;
-  std::int64_t cycle_first_stair_count = 0, cycle_second_stair_count = 0;
-  bool cycle_momentum = true;
-  double cycle_min_mom = 0.8, cycle_max_mom = 0.9, decay_mom_rate = 0.0;
-  // cosine
-  std::int64_t warmup = 0;
-  double min_lr = 0.0;
+  std::string type = "constant";
+  std::map<std::string, double> numbers;  // a switch is 0 or 1
+  std::map<std::string, std::string> words;
+  bool operator==(const SchedulerConfig&) const = default;
 };
 
 enum class OffloadDevice : std::uint8_t { none, cpu, nvme };

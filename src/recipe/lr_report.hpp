@@ -16,9 +16,9 @@ std::string rate_text(const Config& config, std::int64_t first);
 /// A warning for each part of the schedule that does not fit the run.
 std::vector<std::string> rate_warnings(const Config& config);
 
-/// Warning that another run.steps has moved a cosine, which ends there: the learning rate of the
-/// next update, after `update` updates under `steps_there` steps, and now. Empty where it is the
-/// same.
-std::string moved_cosine(const Config& config, std::int64_t steps_there, std::int64_t update);
+/// Warning that another run.steps has moved the end of the schedule: the learning rate of the next
+/// update, after `update` updates under `steps_there` steps, and now. Empty where the schedule does
+/// not end at run.steps.
+std::string moved_end(const Config& config, std::int64_t steps_there, std::int64_t update);
 
 }  // namespace triax

@@ -40,12 +40,7 @@ inline auto members(const OptimizerConfig& o) {
                   o.stochastic_rounding);
 }
 inline auto members(const SchedulerConfig& s) {
-  return std::tie(s.kind, s.warmup_min_lr, s.warmup_max_lr, s.warmup_num_steps, s.total_num_steps,
-                  s.warmup_linear, s.warmup_min_ratio, s.cos_min_ratio, s.cycle_min_lr,
-                  s.cycle_max_lr, s.decay_lr_rate, s.cycle_first_step_size,
-                  s.cycle_second_step_size, s.decay_step_size, s.cycle_first_stair_count,
-                  s.cycle_second_stair_count, s.cycle_momentum, s.cycle_min_mom, s.cycle_max_mom,
-                  s.decay_mom_rate, s.warmup, s.min_lr);
+  return std::tie(s.type, s.numbers, s.words);
 }
 inline auto members(const ZeroConfig& z) {
   return std::tie(z.stage, z.shard_size, z.shard_by_hpz, z.overlap, z.limit_gathers,

@@ -6,10 +6,11 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <utility>
+#include <iterator>
 
 #include "src/config/source/duration.hpp"
 #include "src/config/source/file_look.hpp"
+#include "src/config/source/spelling.hpp"
 
 namespace triax {
 namespace {
@@ -90,6 +91,17 @@ bool same(const Key& key, const json& a, const json& b) {
   return a == b;
 }
 
+// Choice that `word` misses by at most a third of its letters; "" if there is none. Words of three
+// letters are near to too many.
+std::string meant_choice(const Allowed& a, const std::string& word) {
+  std::vector<std::string> choices;
+  std::ranges::transform(a.choices, std::back_inserter(choices), lower);
+  const std::string nearest = nearest_word(lower(word), choices);
+  const std::size_t missed = edits(lower(word), nearest);
+  if (missed > 0 && (word.size() <= 3 || 3 * missed > word.size())) return {};
+  return *std::ranges::find(a.choices, nearest, lower);
+}
+
 std::string shown(const json& v) {
   auto text = v.dump(-1, ' ', false, json::error_handler_t::replace);
   return text.size() > 60 ? text.substr(0, 57) + "..." : text;
@@ -146,90 +158,6 @@ std::string Allowed::text() const {
   if (!std::isfinite(least)) return below ? fmt::format("{} {}", open_most ? "<" : "<=", most) : "";
   if (!below) return fmt::format("{} {}", open_least ? ">" : ">=", least);
   return fmt::format("{} {} x {} {}", least, open_least ? "<" : "<=", open_most ? "<" : "<=", most);
-}
-
-Allowed one_of(std::vector<std::string> choices) {
-  Allowed a;
-  a.choices = std::move(choices);
-  return a;
-}
-Allowed one_of_any_case(std::vector<std::string> choices) {
-  auto a = one_of(std::move(choices));
-  a.ignore_case = true;
-  return a;
-}
-Allowed at_least(double least) {
-  Allowed a;
-  a.least = least;
-  return a;
-}
-Allowed above(double bound) {
-  auto a = at_least(bound);
-  a.open_least = true;
-  return a;
-}
-Allowed from_to(double least, double most) {
-  auto a = at_least(least);
-  a.most = most;
-  return a;
-}
-Allowed from_below(double least, double bound) {
-  auto a = from_to(least, bound);
-  a.open_most = true;
-  return a;
-}
-
-Key&& Key::in(std::string name) && {
-  unit = std::move(name);
-  return std::move(*this);
-}
-Key&& Key::only(std::vector<std::string> types) && {
-  scope = std::move(types);
-  return std::move(*this);
-}
-Key&& Key::or_empty() && {
-  may_be_empty = true;
-  return std::move(*this);
-}
-
-Key&& Key::or_auto() && {
-  automatic = true;
-  return std::move(*this);
-}
-Key&& Key::or_words(std::vector<std::string> values) && {
-  words = std::move(values);
-  return std::move(*this);
-}
-Key&& Key::without(std::vector<json> values) && {
-  not_built = std::move(values);
-  return std::move(*this);
-}
-
-Key obeyed(std::string path, KeyType type, json default_value, Allowed allowed,
-           std::string meaning) {
-  Key key;
-  key.path = std::move(path);
-  key.type = type;
-  key.automatic = default_value == "auto";
-  key.default_value = std::move(default_value);
-  key.allowed = std::move(allowed);
-  key.meaning = std::move(meaning);
-  return key;
-}
-
-Key accepted(std::string path, KeyType type, json default_value, std::string meaning) {
-  auto key = obeyed(std::move(path), type, std::move(default_value), {}, std::move(meaning));
-  key.treatment = Treatment::accepted;
-  key.automatic = true;
-  return key;
-}
-
-Key refused(std::string path, KeyType type, json default_value, std::string meaning,
-            std::string reason) {
-  auto key = obeyed(std::move(path), type, std::move(default_value), {}, std::move(meaning));
-  key.treatment = Treatment::refused;
-  key.reason = std::move(reason);
-  return key;
 }
 
 std::optional<double> seconds_of(const json& value) {
@@ -299,9 +227,13 @@ std::optional<std::string> problem_with(const Key& key, const json& value) {
     return fmt::format("{} is not built yet{}. Use {}", shown(value),
                        key.reason.empty() ? "" : " (" + key.reason + ")", key.allowed.text());
   const json& in_unit = key.type == KeyType::duration ? json(*seconds_of(value)) : value;
-  if (!is_allowed(key.allowed, in_unit))
-    return fmt::format("{} is not allowed (allowed: {}{})", shown(value), key.allowed.text(),
-                       key.takes_auto_too() ? ", or \"auto\"" : "");
+  if (!is_allowed(key.allowed, in_unit)) {
+    const std::string meant =
+        value.is_string() ? meant_choice(key.allowed, value.get<std::string>()) : "";
+    return fmt::format("{} is not allowed (allowed: {}{}{})", shown(value), key.allowed.text(),
+                       key.takes_auto_too() ? ", or \"auto\"" : "",
+                       meant.empty() ? "" : "; nearest: \"" + meant + "\"");
+  }
   if (key.may_be_empty && value == json("")) return {};
   if (key.type == KeyType::path || key.type == KeyType::paths) return problem_with_path(value);
   return {};

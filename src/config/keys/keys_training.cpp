@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of batch, optimizer, scheduler, clipping, precision and printing, under DeepSpeed's names
 // and defaults.
+#include <algorithm>
 #include <iterator>
 
 #include "src/config/config.hpp"
@@ -70,95 +71,6 @@ void add_optimizer(Keys& k) {
                            "factor_threshold", "momentum", "muon_lr", "adam_lr", "ns_method"})
     k.push_back(refused(std::string("optimizer.params.") + name, any, nullptr,
                         "for optimizers other than AdamW", "only AdamW is built"));
-}
-
-void add_warmup(Keys& k) {
-  const auto add = [&](Key&& key, std::vector<std::string> types) {
-    k.push_back(std::move(key).only(std::move(types)));
-  };
-  const auto p = std::string("scheduler.params.");
-  add(obeyed(p + "warmup_min_lr", number, 0.0, at_least(0), "learning rate of the first step")
-          .or_auto(),
-      {"WarmupLR", "WarmupDecayLR"});
-  add(obeyed(p + "warmup_max_lr", number, "auto", at_least(0),
-             "learning rate after the warm-up; auto: the optimizer's"),
-      {"WarmupLR"});
-  add(obeyed(p + "warmup_max_lr", number, 1e-3, at_least(0),
-             "learning rate after the warm-up; auto: the optimizer's")
-          .or_auto(),
-      {"WarmupDecayLR"});
-  add(obeyed(p + "warmup_num_steps", integer, 1000, at_least(0),
-             "steps of the warm-up, of which at least 2 are used; auto: 0")
-          .in("steps")
-          .or_auto(),
-      {"WarmupLR", "WarmupDecayLR", "WarmupCosineLR"});
-  add(obeyed(p + "warmup_type", string, "log", one_of({"log", "linear"}), "form of the warm-up"),
-      {"WarmupLR", "WarmupDecayLR", "WarmupCosineLR"});
-  add(obeyed(p + "total_num_steps", integer, "auto", at_least(1),
-             "step at which the decay ends; auto: run.steps")
-          .in("steps"),
-      {"WarmupDecayLR", "WarmupCosineLR"});
-  add(obeyed(p + "warmup_min_ratio", number, 0.0, from_to(0, 1),
-             "first learning rate, as a fraction of the optimizer's"),
-      {"WarmupCosineLR"});
-  add(obeyed(p + "cos_min_ratio", number, 1e-4, from_to(0, 1),
-             "last learning rate, as a fraction of the optimizer's"),
-      {"WarmupCosineLR"});
-}
-
-void add_one_cycle(Keys& k) {
-  const auto add = [&](const char* name, Key&& key) {
-    key.path = std::string("scheduler.params.") + name;
-    k.push_back(std::move(key).only({"OneCycle"}));
-  };
-  const auto moment = from_below(0, 1);
-  add("cycle_min_lr", obeyed("", number, nullptr, at_least(0),
-                             "learning rate at both ends of the cycle; must be given"));
-  add("cycle_max_lr",
-      obeyed("", number, nullptr, at_least(0), "learning rate at the cycle's peak; must be given"));
-  add("decay_lr_rate",
-      obeyed("", number, 0.0, at_least(0), "after the cycle: lr / (1 + rate x intervals)"));
-  add("cycle_first_step_size", obeyed("", integer, 2000, at_least(1), "steps up").in("steps"));
-  add("cycle_second_step_size",
-      obeyed("", integer, "auto", at_least(0), "steps down; auto: the same as up").in("steps"));
-  add("cycle_first_stair_count", obeyed("", integer, 0, at_least(0), "stairs up; 0: a ramp"));
-  add("cycle_second_stair_count",
-      obeyed("", integer, "auto", at_least(0), "stairs down; auto: the same as up"));
-  add("decay_step_size", obeyed("", integer, 0, at_least(0),
-                                "length of an interval of the decay after the cycle; 0: no decay")
-                             .in("steps"));
-  add("cycle_momentum",
-      obeyed("", boolean, true, anything(),
-             "cycle beta1 against the learning rate; beta2 becomes 0.99, as in DeepSpeed"));
-  add("cycle_min_mom", obeyed("", number, 0.8, moment, "beta1 at the cycle's peak"));
-  add("cycle_max_mom", obeyed("", number, 0.9, moment, "beta1 at both ends of the cycle"));
-  add("decay_mom_rate",
-      obeyed("", number, 0.0, at_least(0), "after the cycle: beta1 x (1 + rate x intervals)"));
-}
-
-void add_scheduler(Keys& k) {
-  k.push_back(obeyed("scheduler.type", string, nullptr,
-                     one_of({std::next(std::begin(scheduler_names)), std::end(scheduler_names)}),
-                     "learning-rate schedule; absent: constant")
-                  .without({"LRRangeTest"}));
-  add_warmup(k);
-  add_one_cycle(k);
-  k.push_back(obeyed("scheduler.params.warmup", integer, 0, at_least(0),
-                     "lr x (s+1) / warmup while step s < warmup; auto: 0")
-                  .in("steps")
-                  .or_auto()
-                  .only({"cosine"}));
-  k.push_back(obeyed("scheduler.params.min_lr", number, 0.0, at_least(0),
-                     "learning rate that the cosine falls to; auto: 0")
-                  .or_auto()
-                  .only({"cosine"}));
-  k.push_back(refused("scheduler.params.last_batch_iteration", integer, -1,
-                      "step at which the schedule starts",
-                      "a resumed run goes on where it stopped"));
-  for (const auto* name : {"lr_range_test_min_lr", "lr_range_test_step_size",
-                           "lr_range_test_step_rate", "lr_range_test_staircase"})
-    k.push_back(refused(std::string("scheduler.params.") + name, any, nullptr, "for LRRangeTest",
-                        "LRRangeTest is not built yet"));
 }
 
 void add_fp16(Keys& k) {
@@ -239,7 +151,7 @@ Keys training_keys() {
   Keys k;
   add_batch(k);
   add_optimizer(k);
-  add_scheduler(k);
+  std::ranges::move(scheduler_keys(), std::back_inserter(k));
   add_precision(k);
   k.push_back(obeyed("steps_per_print", integer, 10, at_least(1), "steps between lines of progress")
                   .in("steps")

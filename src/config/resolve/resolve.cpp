@@ -24,22 +24,6 @@ void replace_auto(Settings& s, const std::string& path, const json& value) {
   if (s.is_auto(path)) s.resolve(path, value);
 }
 
-void resolve_scheduler(Settings& s, ErrorList& errors) {
-  if (!s.has("scheduler.type")) return;
-  const std::string p = "scheduler.params.";
-  replace_auto(s, p + "warmup_min_lr", 0.0);
-  replace_auto(s, p + "warmup_max_lr", s.at("optimizer.params.lr").value);
-  replace_auto(s, p + "warmup_num_steps", 0);
-  replace_auto(s, p + "warmup", 0);
-  replace_auto(s, p + "min_lr", 0.0);
-  replace_auto(s, p + "total_num_steps", s.at("run.steps").value);
-  if (s.string("scheduler.type") != "OneCycle") return;
-  for (const auto& key : {p + "cycle_min_lr", p + "cycle_max_lr"})
-    if (!s.has(key) && s.sound({key})) s.error(errors, key, "missing. OneCycle needs it");
-  replace_auto(s, p + "cycle_second_step_size", s.at(p + "cycle_first_step_size").value);
-  replace_auto(s, p + "cycle_second_stair_count", s.at(p + "cycle_first_stair_count").value);
-}
-
 // job.json names the run's directory as it was at the start. If the run was moved, a run from that
 // file would start anew in the old location: refused until --set run.directory names the new one. A
 // copy used as a template is valid while the original directory exists.

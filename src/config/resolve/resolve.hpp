@@ -16,12 +16,16 @@ void resolve_batch(Settings& settings, ErrorList& errors);
 void check_schedule(Settings& settings, ErrorList& errors);
 /// Resolves optimizer, scheduler and clipping.
 void resolve_training(Settings& settings, ErrorList& errors);
+/// The part of resolve_training for the learning-rate schedule, which may take the optimizer's
+/// rate.
+void resolve_scheduler(Settings& settings, ErrorList& errors);
 /// Refuses run.stop_before_end and run.time_limit that would end a run before its first step.
 void check_time(Settings& settings, ErrorList& errors);
 /// Refuses a rollback without a checkpoint to go back to.
 void check_loss_spike(Settings& settings, ErrorList& errors);
 /// Checks that the schedule's rates can train every step. After resolve_training.
 void check_rates(Settings& settings, ErrorList& errors);
+SchedulerConfig scheduler_config(const Settings& settings);
 /// Resolves ZeRO's settings: FSDP's names for them, "auto" sizes, shard groups that must divide the
 /// data ranks. After resolve_grid.
 void resolve_memory(Settings& settings, const ModelConfig& model, ErrorList& errors);

@@ -118,45 +118,6 @@ OptimizerConfig optimizer(const Settings& s) {
   return o;
 }
 
-// The settings hold only the keys of the scheduler's own type.
-SchedulerConfig scheduler(const Settings& s) {
-  SchedulerConfig c;
-  if (!s.has("scheduler.type")) return c;
-  c.kind = enumerator<SchedulerKind>(scheduler_names, s.string("scheduler.type"));
-  const auto number = [&](const char* name, double& to) {
-    const auto path = std::string("scheduler.params.") + name;
-    if (s.has(path)) to = s.number(path);
-  };
-  const auto integer = [&](const char* name, std::int64_t& to) {
-    const auto path = std::string("scheduler.params.") + name;
-    if (s.has(path)) to = s.integer(path);
-  };
-  number("warmup_min_lr", c.warmup_min_lr);
-  number("warmup_max_lr", c.warmup_max_lr);
-  integer("warmup_num_steps", c.warmup_num_steps);
-  integer("total_num_steps", c.total_num_steps);
-  if (s.has("scheduler.params.warmup_type"))
-    c.warmup_linear = s.string("scheduler.params.warmup_type") == "linear";
-  number("warmup_min_ratio", c.warmup_min_ratio);
-  number("cos_min_ratio", c.cos_min_ratio);
-  number("cycle_min_lr", c.cycle_min_lr);
-  number("cycle_max_lr", c.cycle_max_lr);
-  number("decay_lr_rate", c.decay_lr_rate);
-  integer("cycle_first_step_size", c.cycle_first_step_size);
-  integer("cycle_second_step_size", c.cycle_second_step_size);
-  integer("decay_step_size", c.decay_step_size);
-  integer("cycle_first_stair_count", c.cycle_first_stair_count);
-  integer("cycle_second_stair_count", c.cycle_second_stair_count);
-  if (s.has("scheduler.params.cycle_momentum"))
-    c.cycle_momentum = s.boolean("scheduler.params.cycle_momentum");
-  number("cycle_min_mom", c.cycle_min_mom);
-  number("cycle_max_mom", c.cycle_max_mom);
-  number("decay_mom_rate", c.decay_mom_rate);
-  integer("warmup", c.warmup);
-  number("min_lr", c.min_lr);
-  return c;
-}
-
 // `old`: DeepSpeed's old switches for the device "cpu".
 OffloadDevice offload_device(const Settings& s, const std::string& section,
                              std::initializer_list<const char*> old) {
@@ -266,7 +227,7 @@ Config to_config(const Settings& s, const ModelConfig& model) {
   c.batch = {s.integer("train_batch_size"), s.integer("train_micro_batch_size_per_gpu"),
              s.integer("gradient_accumulation_steps")};
   c.optimizer = optimizer(s);
-  c.scheduler = scheduler(s);
+  c.scheduler = scheduler_config(s);
   c.gradient_clipping = s.number("gradient_clipping");
   c.zero = zero(s);
   c.aio = {s.integer("aio.block_size"), small(s, "aio.queue_depth")};

@@ -95,7 +95,8 @@ TEST(Key, ChecksChoices) {
   EXPECT_EQ(problem(key, "auto"), "none");
   EXPECT_EQ(problem(key, "c"), "\"c\" is not built yet. Use \"a\", \"b\"");
   EXPECT_EQ(problem(key, "d"), "\"d\" is not allowed (allowed: \"a\", \"b\", or \"auto\")");
-  EXPECT_EQ(problem(key, "B"), "\"B\" is not allowed (allowed: \"a\", \"b\", or \"auto\")");
+  EXPECT_EQ(problem(key, "B"),
+            "\"B\" is not allowed (allowed: \"a\", \"b\", or \"auto\"; nearest: \"b\")");
   EXPECT_EQ(problem(obeyed("k", KeyType::string, "a", one_of_any_case({"aB"}), "m"), "Ab"), "none");
 }
 

@@ -86,7 +86,7 @@ TEST_F(Describe, TheReferenceHasEveryKey) {
   EXPECT_THAT(
       text,
       ContainsRegex("parallel.tensor +integer +1 +ranks +1 <= x <= 10000000 +ranks that share"));
-  EXPECT_THAT(text, ContainsRegex("scheduler.type.*; \"LRRangeTest\" is not built yet"));
+  EXPECT_THAT(text, ContainsRegex("scheduler.type.*; \"greedy\" is not built yet"));
 }
 
 // Cells of a line of a Markdown table; a bar after a backslash is text.

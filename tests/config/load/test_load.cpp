@@ -47,8 +47,8 @@ TEST_F(Load, ADeepSpeedFileWorksAsItIs) {
   EXPECT_EQ(job.config.steps_per_print, 2000);
   EXPECT_EQ(job.config.gradient_clipping, 1.0);
   EXPECT_EQ(job.config.batch.global, 2);
-  EXPECT_EQ(job.config.scheduler.kind, SchedulerKind::warmup_decay);
-  EXPECT_EQ(job.config.scheduler.total_num_steps, 100);
+  EXPECT_EQ(job.config.scheduler.type, "WarmupDecayLR");
+  EXPECT_EQ(job.config.scheduler.numbers.at("total_num_steps"), 100);
   EXPECT_EQ(job.config.recompute.what, Recompute::none);
   EXPECT_THAT(job.accepted,
               testing::IsSupersetOf({"zero_optimization.contiguous_gradients", "aio.thread_count",
@@ -203,6 +203,8 @@ TEST_F(Load, TheResolvedJobLoadsToTheSameConfig) {
        R"("model": {"architecture": "gpt2"}, "fp16": {"enabled": true, "hysteresis": 5}, "zero_optimization": {"stage": 2, "overlap_comm": false})" +
            rest,
        R"("model": {"architecture": "gpt2"}, "scheduler": {"type": "cosine", "params": {"warmup": 3, "min_lr": 1e-5}}, "amp": {"enabled": false, "opt_level": "O2"})" +
+           rest,
+       R"("model": {"architecture": "gpt2"}, "scheduler": {"type": "warmup_stable_decay", "params": {"num_decay_steps": 7, "decay_type": "1-sqrt"}})" +
            rest,
        R"("model": {"architecture": "gpt2"}, "checkpoint": {"interval": 5})" + rest,
        R"("model": {"architecture": "gpt2"}, "checkpoint": {"interval": 5, "collective": "auto"})" +

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/config/resolve/resolve.hpp"
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "tests/config/job_files.hpp"
@@ -11,15 +10,7 @@ namespace triax {
 namespace {
 using testing::HasSubstr;
 
-class Resolve : public testing_support::JobFiles {
- protected:
-  SchedulerConfig scheduler(const std::string& type, const std::string& params) {
-    return config(
-               R"(, "optimizer": {"params": {"lr": 0.5}}, "run": {"steps": 77}, "scheduler": {"type": ")" +
-               type + R"(", "params": {)" + params + "}}")
-        .scheduler;
-  }
-};
+class Resolve : public testing_support::JobFiles {};
 
 TEST_F(Resolve, TimesLeaveRoomForAStep) {
   const auto times = [&](const std::string& leave, const std::string& limit) {
@@ -123,96 +114,6 @@ TEST_F(Resolve, ClippingDefaultsToNone) {
   EXPECT_EQ(config(R"(, "gradient_clipping": "auto")").gradient_clipping, 1.0);
   EXPECT_EQ(config(R"(, "gradient_clipping": 0.25)").gradient_clipping, 0.25);
   EXPECT_THAT(error(R"(, "gradient_clipping": -1)"), HasSubstr("allowed: >= 0"));
-}
-
-TEST_F(Resolve, Schedulers) {
-  EXPECT_EQ(config("").scheduler.kind, SchedulerKind::constant);
-  const auto warmup = scheduler("WarmupLR", "");
-  EXPECT_EQ(warmup.kind, SchedulerKind::warmup);
-  EXPECT_EQ(warmup.warmup_max_lr, 0.5) << "the optimizer's";
-  EXPECT_EQ(warmup.warmup_num_steps, 1000);
-  EXPECT_FALSE(warmup.warmup_linear);
-  const auto decay =
-      scheduler("WarmupDecayLR",
-                R"("warmup_type": "linear", "warmup_num_steps": "auto", "warmup_min_lr": "auto")");
-  EXPECT_EQ(decay.kind, SchedulerKind::warmup_decay);
-  EXPECT_EQ(decay.warmup_max_lr, 1e-3);
-  EXPECT_EQ(decay.total_num_steps, 77) << "run.steps";
-  EXPECT_EQ(decay.warmup_num_steps, 0);
-  EXPECT_TRUE(decay.warmup_linear);
-  EXPECT_EQ(scheduler("WarmupDecayLR", R"("warmup_max_lr": "auto")").warmup_max_lr, 0.5);
-  const auto cosine = scheduler(
-      "WarmupCosineLR", R"("total_num_steps": 20, "warmup_min_ratio": 0.1, "cos_min_ratio": 0.2)");
-  EXPECT_EQ(cosine.kind, SchedulerKind::warmup_cosine);
-  EXPECT_EQ(cosine.total_num_steps, 20);
-  EXPECT_EQ(cosine.warmup_min_ratio, 0.1);
-  EXPECT_EQ(cosine.cos_min_ratio, 0.2);
-  const auto cycle = scheduler(
-      "OneCycle",
-      R"("cycle_min_lr": 0.1, "cycle_max_lr": 0.9, "cycle_first_step_size": 30, "cycle_first_stair_count": 3, "cycle_momentum": false)");
-  EXPECT_EQ(cycle.kind, SchedulerKind::one_cycle);
-  EXPECT_EQ(cycle.cycle_second_step_size, 30);
-  EXPECT_EQ(cycle.cycle_second_stair_count, 3);
-  EXPECT_FALSE(cycle.cycle_momentum);
-  const auto all_auto = scheduler("cosine", R"("warmup": "auto", "min_lr": "auto")");
-  EXPECT_EQ(all_auto.warmup, 0);
-  EXPECT_EQ(all_auto.min_lr, 0.0);
-  const auto own = scheduler("cosine", R"("warmup": 4, "min_lr": 0.01)");
-  EXPECT_EQ(own.kind, SchedulerKind::cosine);
-  EXPECT_EQ(own.warmup, 4);
-  EXPECT_EQ(own.min_lr, 0.01);
-}
-
-TEST_F(Resolve, BadSchedulersAreRefused) {
-  const auto bad = [&](const std::string& type, const std::string& params) {
-    return error(R"(, "scheduler": {"type": ")" + type + R"(", "params": {)" + params + "}}");
-  };
-  const std::string above = " is more than scheduler.params.";
-  for (const char* type : {"WarmupLR", "WarmupDecayLR"})
-    EXPECT_THAT(bad(type, R"("warmup_min_lr": 0.2, "warmup_max_lr": 0.1)"),
-                HasSubstr("scheduler.params.warmup_min_lr: 0.2" + above + "warmup_max_lr 0.1"));
-  EXPECT_THAT(bad("OneCycle", R"("cycle_min_lr": 0.2, "cycle_max_lr": 0.1, "cycle_min_mom": 0.95)"),
-              testing::AllOf(HasSubstr("cycle_min_lr: 0.2" + above + "cycle_max_lr 0.1"),
-                             HasSubstr("cycle_min_mom: 0.95" + above + "cycle_max_mom 0.9")));
-  EXPECT_THAT(bad("OneCycle", R"("cycle_min_lr": 0.1)"),
-              HasSubstr("scheduler.params.cycle_max_lr: missing. OneCycle needs it"));
-  EXPECT_THAT(bad("WarmupLR", R"("cos_min_ratio": 0.1)"),
-              HasSubstr("a key of WarmupCosineLR, not of scheduler.type \"WarmupLR\""));
-  EXPECT_THAT(bad("LRRangeTest", R"("lr_range_test_min_lr": 1)"),
-              testing::StartsWith("job.json:3: scheduler.type: \"LRRangeTest\" is not built yet. "
-                                  "Use \"WarmupLR\", "));
-  EXPECT_THAT(error(R"(, "scheduler": {"params": {"warmup": 1}})"),
-              HasSubstr("scheduler.params.warmup: unused without scheduler.type"));
-}
-
-TEST_F(Resolve, ACosineDoesNotRise) {
-  const auto with = [&](const std::string& least) {
-    return error(R"(, "optimizer": {"params": {"lr": 1e-3}},
-      "scheduler": {"type": "cosine", "params": {"min_lr": )" +
-                 least + "}}");
-  };
-  EXPECT_EQ(with("1e-3"), "");
-  EXPECT_THAT(with("0.01"), testing::AllOf(HasSubstr("scheduler.params.min_lr: 0.01 is more than "
-                                                     "optimizer.params.lr 0.001"),
-                                           HasSubstr("Lower one or raise the other")));
-}
-
-// 0.9 (1 + 0.01 i) is 1 from i = 11.1 on: step 20 + 10 + 5 x 11.1.
-TEST_F(Resolve, MomentsStayBelowOne) {
-  const auto with = [&](const std::string& more, int steps) {
-    return error(fmt::format(R"(, "run": {{"steps": {}}}, "scheduler": {{"type": "OneCycle",
-      "params": {{"cycle_min_lr": 1e-4, "cycle_max_lr": 1e-3, "cycle_first_step_size": 20,
-                  "cycle_second_step_size": 10, "decay_step_size": 5, {}}}}})",
-                             steps, more));
-  };
-  const std::string decay = R"("decay_mom_rate": 0.01)";
-  EXPECT_EQ(with(decay, 86), "");
-  EXPECT_THAT(
-      with(decay, 87),
-      HasSubstr(
-          "scheduler.params.decay_mom_rate: 0.01 raises beta1 to 1 at step 87 of run.steps 87"));
-  EXPECT_EQ(with(R"("cycle_momentum": false, )" + decay, 1000), "");
-  EXPECT_EQ(with(R"("cycle_max_mom": 0.0, "cycle_min_mom": 0.0, )" + decay, 1000), "");
 }
 
 TEST_F(Resolve, RecomputeOfLayers) {

@@ -3,6 +3,7 @@
 
 #include "tests/io/token_fixtures.hpp"
 #include "tests/support/matchers.hpp"
+#include "tests/support/scheduler.hpp"
 
 namespace triax::test {
 namespace {
@@ -139,7 +140,7 @@ TEST(ValidationText, SaysHowMuchIsReadAndWhen) {
 TEST(Surprises, SchedulesThatDoNotFitTheRun) {
   PlacedConfig config;
   config.run.steps = 10;
-  config.scheduler.kind = SchedulerKind::warmup;
+  config.scheduler = scheduler("WarmupLR", {{"warmup_max_lr", 1e-3}});
   EXPECT_THAT(config_warnings(config), ElementsAre(HasSubstr("warmup_num_steps 1000 takes all")));
 }
 

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of the key table for the section scheduler, from the table of schedules.
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "src/config/keys/key_table.hpp"
+#include "src/config/rates/parameter.hpp"
+#include "src/config/rates/rates.hpp"
+
+namespace triax {
+namespace {
+
+bool same_row(const Key& a, const Key& b) {
+  return a.path == b.path && a.type == b.type && a.default_value == b.default_value &&
+         a.allowed.text() == b.allowed.text() && a.automatic == b.automatic &&
+         a.meaning == b.meaning;
+}
+
+// Adds a row for `type`; schedules that say the same of a parameter share one.
+void add(std::vector<Key>& keys, Key key, const char* type) {
+  const auto found = std::ranges::find_if(keys, [&](const Key& k) { return same_row(k, key); });
+  if (found != keys.end()) {
+    found->scope.emplace_back(type);
+    return;
+  }
+  key.scope = {type};
+  keys.push_back(std::move(key));
+}
+
+}  // namespace
+
+std::vector<Key> scheduler_keys() {
+  std::vector<std::string> names;
+  std::ranges::transform(rate_schedules(), std::back_inserter(names), &RateSchedule::name);
+  std::vector<Key> keys;
+  keys.push_back(obeyed("scheduler.type", KeyType::string, nullptr, one_of(std::move(names)),
+                        "learning-rate schedule; absent: constant")
+                     .without({"reduce_lr_on_plateau", "greedy"}));
+  for (const RateSchedule* schedule : rate_schedules())
+    for (RateParameter& parameter : schedule->parameters())
+      add(keys, std::move(parameter.key), schedule->name);
+  keys.push_back(refused("scheduler.params.last_batch_iteration", KeyType::integer, -1,
+                         "step at which the schedule starts",
+                         "a resumed run goes on where it stopped"));
+  return keys;
+}
+
+}  // namespace triax
