@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // AdamW with decoupled weight decay (Loshchilov & Hutter 2019) on a flat range of parameters.
+#include <limits>
 #include <optional>
 
 #include "kernels/base/device/device.hpp"
@@ -16,14 +17,16 @@ struct AdamWOptions {
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0.0;  // decoupled: p -= lr * weight_decay * p
-  std::int64_t step = 1;      // counted from 1, for the bias correction
+  // Each element of the gradient is clipped to [-clip_value, clip_value].
+  double clip_value = std::numeric_limits<double>::infinity();
+  std::int64_t step = 1;  // counted from 1, for the bias correction
   // If set, `weights` are rounded stochastically with the random words of these elements; otherwise
   // to nearest.
   std::optional<ElementNumbers> stochastic = {};
 };
 
 /// One update, in one pass over memory. All tensors: (n), contiguous.
-///   g = factor * gradient;  m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2
+///   g = clipped(factor * gradient);  m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2
 ///   p -= lr * (weight_decay * p + (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon))
 /// The parameter p and the moments are float32, the gradient has any type. If the model computes in
 /// 16 bits, p is the master copy and `weights` receives p rounded; else `weights` is empty.

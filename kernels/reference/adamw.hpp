@@ -2,6 +2,7 @@
 #pragma once
 // AdamW in plain loops and double precision: the oracle of kernels/optimizer/adamw.hpp. Algorithm 2
 // of Loshchilov & Hutter 2019, step by step as PyTorch does it.
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <vector>
@@ -20,7 +21,8 @@ inline void adamw(AdamWState& state, const std::vector<double>& gradient, float 
                   const AdamWOptions& options) {
   const auto step = static_cast<double>(options.step);
   for (std::size_t i = 0; i < gradient.size(); ++i) {
-    const double g = static_cast<double>(factor) * gradient[i];
+    const double g = std::clamp(static_cast<double>(factor) * gradient[i], -options.clip_value,
+                                options.clip_value);
     state.parameter[i] *= 1.0 - options.learning_rate * options.weight_decay;
     state.m[i] = options.beta1 * state.m[i] + (1.0 - options.beta1) * g;
     state.v[i] = options.beta2 * state.v[i] + (1.0 - options.beta2) * g * g;

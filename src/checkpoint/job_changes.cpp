@@ -16,9 +16,17 @@ using nlohmann::json;
 
 // Sections whose values change the result of a training run. Grid, micro-batch and directories do
 // not; run.steps is meant to grow.
-constexpr const char* sections[] = {
-    "bf16", "bfloat16",          "data",      "data_types", "fp16",
-    "fp8",  "gradient_clipping", "optimizer", "scheduler",  "train_batch_size"};
+constexpr const char* sections[] = {"bf16",
+                                    "bfloat16",
+                                    "data",
+                                    "data_types",
+                                    "fp16",
+                                    "fp8",
+                                    "gradient_clipping",
+                                    "gradient_clipping_value",
+                                    "optimizer",
+                                    "scheduler",
+                                    "train_batch_size"};
 
 void flatten(const std::string& path, const json& node, std::map<std::string, json>& values) {
   if (!node.is_object()) {

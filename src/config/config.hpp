@@ -130,6 +130,7 @@ struct OptimizerConfig {
   double beta1 = 0.9, beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0.0;  // DeepSpeed's default, not PyTorch's 0.01
+  double clip_value = 0.0;    // largest magnitude of an element of the gradient; 0: no limit
   // Seed for stochastic rounding of 16-bit weights; none: round to nearest.
   std::optional<std::uint64_t> stochastic_rounding;
 };

@@ -63,9 +63,12 @@ TEST(JobChanges, NameDataOptimizerAndScheduler) {
   auto other = job();
   other["data"]["seed"] = 99;
   other["data"]["shuffle"] = true;
+  other["gradient_clipping"] = 0;
+  other["gradient_clipping_value"] = 0.5;
   other["optimizer"]["params"]["lr"] = 0.5;
   other["scheduler"] = {{"type", "cosine"}, {"params", {{"warmup", 3}}}};
   auto before = job();
+  before["gradient_clipping"] = 0;
   before["data"]["seed"] = 98;
   before["data"]["shuffle"] = false;
   before["optimizer"]["params"]["lr"] = 0.25;
@@ -74,6 +77,7 @@ TEST(JobChanges, NameDataOptimizerAndScheduler) {
       job_changes(resolved(before), resolved(other)),
       ElementsAre("resumed with another data.seed: 98 in the checkpoint, 99 now",
                   "resumed with another data.shuffle: false in the checkpoint, true now",
+                  "resumed with another gradient_clipping_value: none in the checkpoint, 0.5 now",
                   "resumed with another optimizer.params.lr: 0.25 in the checkpoint, 0.5 now",
                   "resumed with another scheduler.params.min_lr: none in the checkpoint, 0.0 now",
                   "resumed with another scheduler.params.warmup: none in the checkpoint, 3 now",

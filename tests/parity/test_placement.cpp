@@ -4,6 +4,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/support/training.hpp"
@@ -40,6 +41,28 @@ TEST(Placement, TheSameJobTwiceIsTheSame) {
        possible({{.micro = 2}, {.tensor = 2, .micro = 2}, {.data = 4, .micro = 1}})) {
     SCOPED_TRACE(layout.text());
     expect_same_bits(train(golden, layout), train(golden, layout));
+  }
+}
+
+// Each rank clips the elements it steps. The tolerance is that of the golden losses.
+TEST(Placement, ElementsAreClippedAlikeOnEveryGrid) {
+  const GoldenCase golden = read_golden("gpt2-tiny");
+  const auto losses = [&](const Layout& layout, double most) {
+    const SubCommunicator ranks(layout.ranks());
+    auto job = golden_job(golden, layout);
+    job["gradient_clipping"] = 0.0;
+    job["gradient_clipping_value"] = most;
+    return losses_of(test::train(ranks.mpi(), job, steps));
+  };
+  const auto one = losses({.micro = 2}, 1e-3);
+  EXPECT_GT(std::abs(losses({.micro = 2}, 0.0).back() - one.back()), 1e-4) << "it clips";
+  for (const Layout& layout : possible({{.tensor = 2, .micro = 2},
+                                        {.pipeline = 2, .micro = 2},
+                                        {.data = 2, .micro = 1, .zero = 3},
+                                        {.tensor = 2, .data = 2, .micro = 1, .zero = 1}})) {
+    SCOPED_TRACE(layout.text());
+    const auto found = losses(layout, 1e-3);
+    for (std::size_t s = 0; s < one.size(); ++s) EXPECT_NEAR(found[s], one[s], 2e-6 * one[s]);
   }
 }
 

@@ -123,6 +123,9 @@ void add_precision(Keys& k) {
   k.push_back(obeyed("gradient_clipping", number, 0.0, at_least(0),
                      "clip the global L2 norm of the gradient to this; 0: never; auto: 1.0")
                   .or_auto());
+  k.push_back(obeyed("gradient_clipping_value", number, nullptr, at_least(0),
+                     "clip each element of the gradient to [-x, x], instead of the norm; absent or "
+                     "0: never"));
   add_fp16(k);
   add_bf16(k);
   add_fp8(k);

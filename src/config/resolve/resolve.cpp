@@ -141,6 +141,15 @@ void resolve_precision(Settings& s, ErrorList& errors) {
     s.error(errors, rounding, "there are no 16-bit weights to round. Enable bf16 or fp16");
 }
 
+void check_clipping(Settings& s, ErrorList& errors) {
+  const std::string norm = "gradient_clipping", value = "gradient_clipping_value";
+  if (!s.has(value) || !s.sound({norm, value})) return;
+  if (s.number(norm) == 0.0 || s.number(value) == 0.0) return;
+  s.error(errors, value,
+          fmt::format("{} clips each element, but {} {} clips the norm. Set one of them to 0",
+                      s.number(value), norm, s.number(norm)));
+}
+
 }  // namespace
 
 void check_time(Settings& s, ErrorList& errors) {
@@ -170,6 +179,7 @@ void resolve_training(Settings& s, ErrorList& errors) {
   replace_auto(s, "optimizer.params.eps", 1e-8);
   replace_auto(s, "optimizer.params.weight_decay", 0.0);
   replace_auto(s, "gradient_clipping", 1.0);  // max_grad_norm
+  check_clipping(s, errors);
   s.default_for_auto("steps_per_print");
   const std::string betas = "optimizer.params.betas";
   if (s.at(betas).value.size() != 2) {

@@ -113,6 +113,7 @@ OptimizerConfig optimizer(const Settings& s) {
   o.beta2 = s.at("optimizer.params.betas").value[1].get<double>();
   o.epsilon = s.number("optimizer.params.eps");
   o.weight_decay = s.number("optimizer.params.weight_decay");
+  if (s.has("gradient_clipping_value")) o.clip_value = s.number("gradient_clipping_value");
   if (s.boolean("optimizer.params.stochastic_rounding"))
     o.stochastic_rounding = static_cast<std::uint64_t>(s.integer("run.seed"));
   return o;

@@ -151,6 +151,7 @@ void Optimizer::step(const Stream& stream, int index, int part, const StepOption
   adamw_options.beta1 = options.beta1;
   adamw_options.beta2 = options.beta2;
   adamw_options.epsilon = config_.epsilon;
+  if (config_.clip_value > 0.0) adamw_options.clip_value = config_.clip_value;
   adamw_options.step = options.step;
   for (const SteppedRun& run : runs_[static_cast<std::size_t>(index)]) {
     const FlatRange range = intersect(run.range, state.first.range);

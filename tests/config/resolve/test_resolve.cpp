@@ -116,6 +116,18 @@ TEST_F(Resolve, ClippingDefaultsToNone) {
   EXPECT_THAT(error(R"(, "gradient_clipping": -1)"), HasSubstr("allowed: >= 0"));
 }
 
+TEST_F(Resolve, ClippingIsByNormOrByValue) {
+  EXPECT_EQ(config("").optimizer.clip_value, 0.0);
+  EXPECT_EQ(config(R"(, "gradient_clipping_value": 0.5)").optimizer.clip_value, 0.5);
+  EXPECT_EQ(error(R"(, "gradient_clipping": 0, "gradient_clipping_value": 0.5)"), "");
+  EXPECT_THAT(error(R"(, "gradient_clipping": 2, "gradient_clipping_value": 0.5)"),
+              HasSubstr("gradient_clipping_value: 0.5 clips each element, but gradient_clipping 2 "
+                        "clips the norm. Set one of them to 0"));
+  EXPECT_THAT(error(R"(, "gradient_clipping_value": -1)"), HasSubstr("allowed: >= 0"));
+  EXPECT_THAT(error(R"(, "gradient_clip_value": 1)"),
+              HasSubstr("unknown key (nearest: gradient_clipping_value)"));
+}
+
 TEST_F(Resolve, RecomputeOfLayers) {
   const auto check = [&](const std::string& more, Recompute what, int layers) {
     const auto c = config(more);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "kernels/reference/adamw.hpp"
@@ -53,6 +54,32 @@ TEST_P(AdamW, FiveStepsAgreeWithReference) {
   if (copies) {
     EXPECT_EQ(weights, test::Array(weight_type, state.parameter));
   }
+}
+
+TEST_P(AdamW, ClipsEachElementAfterTheFactor) {
+  const auto [gradient_type, weight_type, n] = GetParam();
+  const bool copies = weight_type != DType::f32;
+  State state(n);
+  test::Array weights(weight_type, n);
+  reference::AdamWState expected{test::widen(state.parameter), test::widen(state.m),
+                                 test::widen(state.v)};
+  constexpr float factor = 0.5F;
+  AdamWOptions options{.beta2 = 0.95, .weight_decay = 0.1, .clip_value = 0.125};
+  int clipped = 0;
+  for (options.step = 1; options.step <= 3; ++options.step) {
+    test::Array gradient =
+        test::Array::random(gradient_type, n, static_cast<unsigned>(20 + options.step));
+    state.update(gradient.tensor(), copies ? weights.tensor() : Tensor{}, options, factor);
+    reference::adamw(expected, gradient.doubles(), factor, options);
+    for (const double g : gradient.doubles()) clipped += std::abs(factor * g) > 0.125 ? 1 : 0;
+  }
+  if (n > 1) {
+    EXPECT_GT(clipped, 0);
+    EXPECT_LT(clipped, 3 * n);
+  }
+  test::expect_close(state.parameter, expected.parameter, 5e-7, "parameter");
+  test::expect_close(state.m, expected.m, 1e-6, "m");
+  test::expect_close(state.v, expected.v, 1e-6, "v");
 }
 
 TEST_P(AdamW, AFactorThatIsNotANumberChangesNothing) {
