@@ -21,6 +21,7 @@
 #include "kernels/optimizer/grad_norm.hpp"
 #include "kernels/random/dropout.hpp"
 #include "kernels/random/random.hpp"
+#include "kernels/reference/rope.hpp"
 
 namespace {
 
@@ -89,7 +90,7 @@ void pointwise(const Reporter& report, const RandomArray& x, const RandomArray& 
   report("swiglu_forward", 3 * n / 2, [&] { swiglu_forward(stream, half, gated); });
   report("swiglu_backward", 3 * n, [&] { swiglu_backward(stream, dgated, half, dhalf, gated); });
   const RandomArray table = report.floats({2, sequence, head_size / 2});
-  rope_table(stream, table, {.theta = 10000.0});
+  rope_table(stream, table, reference::rope_frequencies(10000.0, head_size));
   const Tensor heads =
       y.view().reshape({rows / sequence, sequence, columns / head_size, head_size});
   report("rope_forward", 2 * n, [&] { rope_forward(stream, heads, table); });

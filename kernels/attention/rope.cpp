@@ -2,6 +2,7 @@
 #include "kernels/attention/rope.hpp"
 
 #include <cmath>
+#include <iterator>
 
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
@@ -47,22 +48,34 @@ void rotate(const Tensor& x, const Tensor& table, float sign) {
   });
 }
 
-}  // namespace
-
-void rope_table(const Stream& stream, const Tensor& table, const RopeFrequencies& frequencies) {
-  if (on_device(stream)) return cuda::rope_table(stream, table, frequencies);
-  check(table.rank() == 3 && table.size(0) == 2, "rope table of shape {}", table.shape());
+// Fills a table on the host.
+void fill_table(const Tensor& table, std::span<const double> frequencies, double factor) {
   const std::int64_t length = table.size(1);
   const std::int64_t half = table.size(2);
   float* cosines = elements_of(table, table.elements(), "table");
   float* sines = cosines + length * half;
+  const double* frequency = frequencies.data();
   parallel_for(length, [=](std::int64_t t) {
     for (std::int64_t d = 0; d < half; ++d) {
-      const double angle = static_cast<double>(t) * frequencies.of(d, half);
-      cosines[t * half + d] = static_cast<float>(std::cos(angle));
-      sines[t * half + d] = static_cast<float>(std::sin(angle));
+      const double angle = static_cast<double>(t) * frequency[d];
+      cosines[t * half + d] = static_cast<float>(std::cos(angle) * factor);
+      sines[t * half + d] = static_cast<float>(std::sin(angle) * factor);
     }
   });
+}
+
+}  // namespace
+
+void rope_table(const Stream& stream, const Tensor& table, std::span<const double> frequencies,
+                double factor) {
+  check(table.rank() == 3 && table.size(0) == 2 && table.size(2) == std::ssize(frequencies),
+        "rope table of shape {} for {} frequencies", table.shape(), frequencies.size());
+  if (!on_device(stream)) return fill_table(table, frequencies, factor);
+  const Buffer memory(static_cast<std::size_t>(table.elements()) * sizeof(float));
+  const Tensor made = memory.tensor(DType::f32, table.shape());
+  fill_table(made, frequencies, factor);
+  copy(stream, table, made);
+  stream.synchronize();  // the copy reads `memory`
 }
 
 void rope_forward(const Stream& stream, const Tensor& x, const Tensor& table) {

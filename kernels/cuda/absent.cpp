@@ -157,9 +157,6 @@ void rmsnorm_backward(const Stream&, const Tensor&, const Tensor&, const Tensor&
   absent("rmsnorm_backward");
 }
 
-void rope_table(const Stream&, const Tensor&, const RopeFrequencies&) {
-  absent("rope_table");
-}
 void rope_forward(const Stream&, const Tensor&, const Tensor&) {
   absent("rope_forward");
 }

@@ -73,7 +73,6 @@ decltype(triax::rmsnorm_forward) rmsnorm_forward;
 decltype(triax::residual_rmsnorm_forward) residual_rmsnorm_forward;
 decltype(triax::rmsnorm_backward) rmsnorm_backward;
 
-decltype(triax::rope_table) rope_table;
 decltype(triax::rope_forward) rope_forward;
 decltype(triax::rope_backward) rope_backward;
 

@@ -8,17 +8,25 @@
 
 namespace triax::reference {
 
+/// Frequency of each pair of a head of `width` elements, in radians per position.
+inline std::vector<double> rope_frequencies(double theta, std::size_t width) {
+  std::vector<double> frequencies(width / 2);
+  for (std::size_t d = 0; d < width / 2; ++d)
+    frequencies[d] = std::pow(theta, -2.0 * static_cast<double>(d) / static_cast<double>(width));
+  return frequencies;
+}
+
 /// x: (batch, length, heads, width), row-major, rotated by position. `direction` -1 rotates back,
 /// which is the gradient of the rotation.
 inline std::vector<double> rope(const std::vector<double>& x, std::size_t length, std::size_t heads,
                                 std::size_t width, double theta, double direction = 1.0) {
   const std::size_t half = width / 2;
+  const std::vector<double> frequencies = rope_frequencies(theta, width);
   std::vector<double> y(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) {
     const std::size_t d = i % width;
     const std::size_t position = i / (width * heads) % length;
-    const double exponent = -2.0 * static_cast<double>(d % half) / static_cast<double>(width);
-    const double angle = direction * static_cast<double>(position) * std::pow(theta, exponent);
+    const double angle = direction * static_cast<double>(position) * frequencies[d % half];
     const double partner = d < half ? -x[i + half] : x[i - half];
     y[i] = x[i] * std::cos(angle) + partner * std::sin(angle);
   }

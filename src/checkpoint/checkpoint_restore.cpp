@@ -21,7 +21,8 @@ namespace {
 // Keys of rotary positions. They may change to extend the context of a trained model. (Learned
 // positions are a tensor of n_positions rows and may not.)
 bool turns_positions(const std::string& key) {
-  return key == "max_position_embeddings" || key == "rope_theta" || key == "rope_scaling";
+  return key == "max_position_embeddings" || key == "original_max_position_embeddings" ||
+         key == "rope_theta" || key == "rope_scaling";
 }
 
 // Keys of config.json that may change when a run is resumed: they change no tensor's shape and,

@@ -10,6 +10,7 @@
 #include "kernels/parallel/runtime.hpp"
 #include "src/commands/option_checks.hpp"
 #include "src/commands/process/standard_output.hpp"
+#include "src/config/rope_kinds.hpp"
 #include "src/inference/generate.hpp"
 #include "src/launch/threads.hpp"
 
@@ -64,6 +65,9 @@ void generate(const Arguments& arguments) {
     length = trained;
   }
   Generator generator(reader, length, space_of(arguments.device));
+  if (const std::string effect = rope_effect_of_length(generator.model(), generator.context());
+      !effect.empty())
+    spdlog::info("rotary positions: {}", effect);
   const std::vector<std::int32_t> tokens = tokens_of(arguments.prompt, generator.model());
   print_out(arguments.prompt);
   generator.generate(tokens, arguments.sampling, [](std::int32_t token) {

@@ -14,15 +14,17 @@ namespace triax {
 
 enum class Architecture : std::uint8_t { gpt2, llama, qwen2 };
 
-enum class RopeType : std::uint8_t { unscaled, linear, llama3 };
-
-/// Rotary positions slowed down for contexts longer than the model was trained on: config.json's
-/// rope_scaling.
+/// Rotary positions for contexts longer than the model was trained on: config.json's rope_scaling.
+/// A kind uses the values of its keys (rope_kinds.hpp); 0 and empty lists: not given.
 struct RopeScaling {
-  RopeType type = RopeType::unscaled;
-  double factor = 1.0;
-  double low_freq_factor = 0.0, high_freq_factor = 0.0;  // llama3
-  std::int64_t original_positions = 0;                   // llama3: context length before scaling
+  std::string type = "default";  // a row of rope_kinds()
+  double factor = 0.0;
+  double low_freq_factor = 0.0, high_freq_factor = 0.0;
+  std::int64_t original_positions = 0;  // context length before scaling
+  double beta_fast = 0.0, beta_slow = 0.0;
+  bool truncate = false;
+  double attention_factor = 0.0, mscale = 0.0, mscale_all_dim = 0.0;
+  std::vector<double> short_factor = {}, long_factor = {};
   bool operator==(const RopeScaling&) const = default;
 };
 

@@ -10,6 +10,7 @@
 #include "src/checkpoint/checkpoint.hpp"
 #include "src/checkpoint/resume_changes.hpp"
 #include "src/config/model/huggingface.hpp"
+#include "src/config/rope_kinds.hpp"
 
 namespace triax {
 namespace {
@@ -92,19 +93,22 @@ std::int32_t choose_token(const std::vector<float>& logits, const SamplingOption
 }
 
 std::int64_t trained_length(const CheckpointHeader& header) {
+  const ModelConfig model = model_from_huggingface(header.model, "the checkpoint's model");
+  // Rotary positions that stretch themselves serve lengths that were never trained.
+  if (longest_sequence(model) > model.positions) return longest_sequence(model);
   // Weights of model.from may have been trained on longer sequences than this job's.
   const nlohmann::json job = nlohmann::json::parse(header.job, nullptr, false);
   const nlohmann::json::json_pointer from("/model/from");
   const bool elsewhere = job.contains(from) && !job[from].is_null();
   const auto length = elsewhere ? std::nullopt : saved_integer(header.job, "data.seq_length");
   if (length && *length >= 1) return *length;
-  return model_from_huggingface(header.model, "the checkpoint's model").positions;
+  return model.positions;
 }
 
 Generator::Generator(const CheckpointReader& checkpoint, std::int64_t context,
                      std::optional<MemorySpace> space)
     : model_(model_from_huggingface(checkpoint.header().model, "the checkpoint's model")),
-      context_(std::min<std::int64_t>(context, model_.positions)),
+      context_(std::min<std::int64_t>(context, longest_sequence(model_))),
       grid_(MPI_COMM_SELF, {}, {}, 0.0, space),
       stream_(grid_.space()),
       stage_(model_, {}, context_, {}, StageUse::run, grid_.space()),

@@ -31,15 +31,16 @@ std::int32_t choose_token(const std::vector<float>& logits, const SamplingOption
                           double uniform);
 
 /// Sequence length (tokens) that a checkpoint's weights were trained with: data.seq_length of its
-/// job, or all positions of the model if it was imported or started from model.from.
+/// job, or all positions of the model if it was imported or started from model.from. Without limit
+/// for rotary positions that stretch themselves (longest_sequence).
 std::int64_t trained_length(const CheckpointHeader& header);
 
 /// A model for inference: weights and a KV cache of context() tokens, without gradients or
 /// optimizer state.
 class Generator {
  public:
-  /// `context`: longest sequence in tokens, at most the model's positions. `space`: where it
-  /// computes; nothing: on a GPU if there is one.
+  /// `context`: longest sequence in tokens, at most longest_sequence() of the model. `space`: where
+  /// it computes; nothing: on a GPU if there is one.
   Generator(const CheckpointReader& checkpoint, std::int64_t context,
             std::optional<MemorySpace> space = std::nullopt);
   ~Generator();

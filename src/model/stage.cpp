@@ -6,6 +6,7 @@
 #include <set>
 
 #include "kernels/attention/rope.hpp"
+#include "src/config/rope_kinds.hpp"
 #include "src/model/architecture.hpp"
 #include "src/model/block_layer.hpp"
 
@@ -76,23 +77,6 @@ std::vector<int> partition_blocks(const ModelConfig& model, int chunks,
   return cuts;
 }
 
-namespace {
-
-RopeFrequencies rope_frequencies(const ModelConfig& model) {
-  const RopeScaling& scaling = model.rope_scaling;
-  constexpr double always = std::numeric_limits<double>::infinity();  // every pair turns slowly
-  RopeFrequencies frequencies{model.rope_theta, scaling.factor};
-  if (scaling.type == RopeType::linear) frequencies.low_turns = frequencies.high_turns = always;
-  if (scaling.type == RopeType::llama3) {
-    frequencies.low_turns = scaling.low_freq_factor;
-    frequencies.high_turns = scaling.high_freq_factor;
-    frequencies.original = static_cast<double>(scaling.original_positions);
-  }
-  return frequencies;
-}
-
-}  // namespace
-
 Stage::Stage(const ModelConfig& model, const StagePlace& place, std::int64_t sequence_length,
              const RecomputeConfig& recompute, StageUse use, const MemorySource& memory)
     : place_(place), use_(use) {
@@ -106,8 +90,8 @@ Stage::Stage(const ModelConfig& model, const StagePlace& place, std::int64_t seq
       rope_ = memory.take("tables", static_cast<std::size_t>(table_bytes_));
       rope = rope_.tensor(DType::f32, shape);
       const Stream stream(memory.space);
-      rope_table(stream, rope, rope_frequencies(model));
-      stream.synchronize();  // the streams that read the table do not wait for this one
+      const RopeAngles angles = rope_angles(model, sequence_length);
+      rope_table(stream, rope, angles.frequencies, angles.factor);
     }
   }
   const int total = place.stages * place.chunks;

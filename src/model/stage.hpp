@@ -43,8 +43,8 @@ enum class StageUse : std::uint8_t { run, plan };
 
 class Stage {
  public:
-  /// `sequence_length`: T of its batches. `memory`: source of the rotary tables' memory (region
-  /// "tables").
+  /// `sequence_length`: T of its batches, on which rotary positions may depend. `memory`: source of
+  /// the rotary tables' memory (region "tables").
   Stage(const ModelConfig& model, const StagePlace& place, std::int64_t sequence_length,
         const RecomputeConfig& recompute = {}, StageUse use = StageUse::run,
         const MemorySource& memory = {});

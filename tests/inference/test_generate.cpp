@@ -94,6 +94,17 @@ TEST(TrainedLength, IsTheJobsUnlessItsWeightsAreOfAnother) {
   EXPECT_EQ(of("none of triax"), 1024);
 }
 
+TEST(TrainedLength, IsWithoutLimitForRotaryPositionsThatStretchThemselves) {
+  CheckpointHeader header;
+  ModelConfig model;
+  model.architecture = Architecture::llama;
+  model.rope_scaling = {"dynamic", 2.0};
+  model.qkv_bias = model.attention_output_bias = model.mlp_bias = false;
+  header.job = R"({"model": {"from": null}, "data": {"seq_length": 8}})";
+  header.model = huggingface_config(model);
+  EXPECT_GT(trained_length(header), 1'000'000);
+}
+
 // The mean of -log softmax(logits)[next token] over a sample is the training loss.
 TEST_P(GeneratorTest, LogitsAreThoseOfTraining) {
   Generator model = generator(golden_.sequence_length);
@@ -191,7 +202,7 @@ TEST_P(GeneratorTest, ContextIsAtMostTheModels) {
 
 INSTANTIATE_TEST_SUITE_P(Architectures, GeneratorTest,
                          testing::Values("gpt2-odd", "llama-odd", "llama-scaled", "llama-biased",
-                                         "qwen2-odd"),
+                                         "llama-yarn", "qwen2-odd"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::replace(name.begin(), name.end(), '-', '_');

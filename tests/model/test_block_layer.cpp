@@ -117,7 +117,8 @@ class BlockLayerTest : public testing::TestWithParam<ModelConfig> {
   Tensor make_rope() const {
     if (model_.architecture == Architecture::gpt2) return {};
     const Tensor table = rope_memory_.tensor(DType::f32, {2, length, model_.head_size / 2});
-    rope_table(Stream{}, table, {model_.rope_theta});
+    const auto width = static_cast<std::size_t>(model_.head_size);
+    rope_table(Stream{}, table, reference::rope_frequencies(model_.rope_theta, width));
     return table;
   }
   // <dy, block(x)>

@@ -1,28 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/attention/rope.hpp"
 
-#include <cmath>
-
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/launch/pointwise.hpp"
 
 namespace triax::cuda {
 namespace {
-
-struct Angles {
-  float* cosines;
-  float* sines;
-  std::int64_t half;
-  RopeFrequencies frequencies;
-
-  template <int n>
-  TRIAX_DEVICE void run(std::int64_t position, std::int64_t d) const {
-    const double angle = static_cast<double>(position) * frequencies.of(d, half);
-    cosines[position * half + d] = static_cast<float>(std::cos(angle));
-    sines[position * half + d] = static_cast<float>(std::sin(angle));
-  }
-};
 
 // Rotates pairs (d, d + half) of a head by their angles. Column p of a row is pair p % half of head
 // p / half.
@@ -83,15 +67,6 @@ void rotate(const Stream& stream, const Tensor& x, const Tensor& table, float si
 }
 
 }  // namespace
-
-void rope_table(const Stream& stream, const Tensor& table, const RopeFrequencies& frequencies) {
-  check(table.rank() == 3 && table.size(0) == 2, "rope table of shape {}", table.shape());
-  const std::int64_t length = table.size(1);
-  const std::int64_t half = table.size(2);
-  float* cosines = device_elements(table, table.elements(), "table");
-  tiles<1>(stream, length, half, false,
-           Angles{cosines, cosines + length * half, half, frequencies});
-}
 
 void rope_forward(const Stream& stream, const Tensor& x, const Tensor& table) {
   rotate(stream, x, table, 1.0F);

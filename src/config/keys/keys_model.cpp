@@ -2,7 +2,13 @@
 // Rows of model: the source of weights and shape, and the shape under Hugging Face's names and
 // defaults. GPT-2's dropouts default to 0, not to Hugging Face's 0.1; a config.json's values are
 // obeyed.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
 #include "src/config/keys/key_table.hpp"
+#include "src/config/rope_kinds.hpp"
 
 namespace triax {
 namespace {
@@ -111,27 +117,83 @@ void add_llama_and_qwen2(Keys& k) {
           .in("probability"));
 }
 
+// Meaning of rope_type: that of each kind.
+std::string meaning_of_rope_type() {
+  std::string text = "kind of the rotary positions";
+  const char* separator = ": ";
+  for (const RopeKind& kind : rope_kinds()) {
+    text += fmt::format("{}{} ({})", separator, kind.name, kind.meaning);
+    separator = ", ";
+  }
+  return text + "; older name: type";
+}
+
+// Value of a key that is left out; "" if its meaning says it.
+std::string text_of_missing(const RopeUse& use) {
+  switch (use.missing) {
+    case Missing::refused:
+      return "needs it";
+    case Missing::number:
+      if (std::holds_alternative<bool RopeScaling::*>(use.key->member))
+        return use.number != 0.0 ? "left out: true" : "left out: false";
+      return fmt::format("left out: {}", use.number);
+    case Missing::positions:
+      return "left out: max_position_embeddings";
+    case Missing::ratio:
+      return "left out: max_position_embeddings / original_max_position_embeddings";
+    case Missing::computed:
+      break;
+  }
+  return "may leave it out";
+}
+
+// Meaning of a key of rope_scaling, with what each kind does without it.
+std::string meaning_of(const RopeKey& key) {
+  std::string text = key.meaning;
+  std::vector<std::pair<std::string, std::string>> kinds_of;  // by the text of a missing key
+  for (const RopeKind& kind : rope_kinds())
+    for (const RopeUse& use : kind.uses) {
+      if (use.key != &key) continue;
+      const std::string missing = text_of_missing(use);
+      auto group =
+          std::ranges::find(kinds_of, missing, &std::pair<std::string, std::string>::first);
+      if (group == kinds_of.end())
+        kinds_of.emplace_back(missing, kind.name);
+      else
+        group->second += std::string(", ") + kind.name;
+    }
+  for (const auto& [missing, kinds] : kinds_of) text += fmt::format("; {}: {}", kinds, missing);
+  return text;
+}
+
+Key key_of(const RopeKey& key) {
+  struct {
+    KeyType operator()(double RopeScaling::*) { return number; }
+    KeyType operator()(std::int64_t RopeScaling::*) { return integer; }
+    KeyType operator()(bool RopeScaling::*) { return boolean; }
+    KeyType operator()(std::vector<double> RopeScaling::*) { return numbers; }
+  } type_of;
+  const KeyType type = std::visit(type_of, key.member);
+  Allowed allowed = key.bound == RopeBound::above_0  ? above(0)
+                    : key.bound == RopeBound::from_0 ? at_least(0)
+                                                     : at_least(1);
+  if (type == boolean) allowed = anything();
+  if (type == integer) allowed.most = 1e9;
+  return obeyed(std::string("model.rope_scaling.") + key.name, type, nullptr, allowed,
+                meaning_of(key))
+      .in(key.unit);
+}
+
 // Rotary positions for contexts longer than the model was trained on.
 void add_rope(Keys& k) {
   const auto add = [&](Key&& key) { k.push_back(std::move(key).only({"llama", "qwen2"})); };
   const std::string in = "model.rope_scaling.";
-  add(obeyed(in + "rope_type", string, "default", one_of({"default", "linear", "llama3"}),
-             "rotary positions as trained (default), all slowed by factor (linear), or only the "
-             "slow ones (llama3, Llama 3.1); older name: type")
-          .without({"yarn", "dynamic", "longrope", "proportional"}));
-  add(obeyed(in + "factor", number, nullptr, at_least(1),
-             "slowdown of the rotary pairs; linear and llama3 need it"));
-  add(obeyed(in + "low_freq_factor", number, nullptr, above(0),
-             "llama3 fully slows a pair that turns less often in the original context, and needs "
-             "this key")
-          .in("turns"));
-  add(obeyed(in + "high_freq_factor", number, nullptr, above(0),
-             "llama3 does not slow a pair that turns more often in the original context, and needs "
-             "this key")
-          .in("turns"));
-  add(obeyed(in + "original_max_position_embeddings", integer, nullptr, from_to(1, 1e9),
-             "original context of llama3; left out: max_position_embeddings")
-          .in("tokens"));
+  std::vector<std::string> names;
+  for (const RopeKind& kind : rope_kinds()) names.emplace_back(kind.name);
+  add(obeyed(in + "rope_type", string, names.front(), one_of(names), meaning_of_rope_type())
+          .without({"proportional"}));
+  for (const RopeKey* key : rope_keys()) add(key_of(*key));
+  add(accepted(in + "finetuned", boolean, nullptr, "how the published weights were trained"));
   for (const auto* name : {"full_attention", "sliding_attention"})
     add(refused(in + name, object, nullptr, "rotary positions of some of the layers",
                 "all layers have the same rotary positions"));
@@ -139,9 +201,9 @@ void add_rope(Keys& k) {
               "triax has text positions only"));
   add(refused(in + "partial_rotary_factor", number, 1.0, "share of each head with rotary positions",
               "rotary positions apply to whole heads"));
-  add(refused("model.original_max_position_embeddings", integer, nullptr,
-              "the original context outside of rope_scaling",
-              "set it in rope_scaling, beside rope_type"));
+  add(obeyed("model.original_max_position_embeddings", integer, nullptr, from_to(1, 1e9),
+             "rope_scaling.original_max_position_embeddings, which it overrides")
+          .in("tokens"));
   add(obeyed("model.rope_parameters", object, nullptr, anything(),
              "Hugging Face 5's rope_scaling, with rope_theta in it"));
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/config/keys/key_table.hpp"
+#include "src/config/model/rope_scaling.hpp"
 
 namespace triax {
 namespace {
@@ -32,23 +33,6 @@ ordered_json gpt2(const ModelConfig& m) {
           {"resid_pdrop", shortest(m.residual_dropout)}};
 }
 
-// rope_scaling in Hugging Face's older form, beside rope_theta: all versions read it.
-ordered_json rope_scaling(const RopeScaling& scaling) {
-  switch (scaling.type) {
-    case RopeType::unscaled:
-      break;
-    case RopeType::linear:
-      return {{"rope_type", "linear"}, {"factor", scaling.factor}};
-    case RopeType::llama3:
-      return {{"rope_type", "llama3"},
-              {"factor", scaling.factor},
-              {"low_freq_factor", scaling.low_freq_factor},
-              {"high_freq_factor", scaling.high_freq_factor},
-              {"original_max_position_embeddings", scaling.original_positions}};
-  }
-  return nullptr;
-}
-
 ordered_json llama(const ModelConfig& m) {
   const bool is_llama = m.architecture == Architecture::llama;
   ordered_json j = {
@@ -63,10 +47,10 @@ ordered_json llama(const ModelConfig& m) {
       {"max_position_embeddings", m.positions},
       {"vocab_size", m.vocabulary},
       {"rms_norm_eps", shortest(m.norm_epsilon)},
-      {"rope_theta", m.rope_theta},
-      {"rope_scaling", rope_scaling(m.rope_scaling)},
-      {"hidden_act", "silu"},
-      {"attention_dropout", shortest(m.attention_dropout)}};
+      {"rope_theta", m.rope_theta}};
+  write_rope_scaling(m.rope_scaling, j);
+  j["hidden_act"] = "silu";
+  j["attention_dropout"] = shortest(m.attention_dropout);
   if (is_llama) {
     j["attention_bias"] = m.attention_output_bias;
     j["mlp_bias"] = m.mlp_bias;

@@ -101,6 +101,8 @@ bool take_sources(Settings& settings, std::vector<ModelSource>& sources, const O
       if (source.strict) judge_alone(settings, source, nullptr, errors);
     return false;
   }
+  const Family& family = *family_of(settings.string("model.architecture"));
+  for (auto& source : sources) rename_rope_kind(source, family);
   take_keys(settings, sources, errors);
   settings.place_unsaid(
       "model.", [sources](const std::string& path) { return place_of_unsaid(sources, path); });
@@ -171,7 +173,8 @@ void llama_shape(Settings& s, ModelConfig& m, ErrorList& errors) {
   m.positions = static_cast<int>(s.integer("model.max_position_embeddings"));
   m.norm_epsilon = static_cast<float>(s.number("model.rms_norm_eps"));
   m.rope_theta = s.number("model.rope_theta");
-  m.rope_scaling = read_rope_scaling(s, errors);
+  m.rope_scaling =
+      read_rope_scaling(s, {m.rope_theta, m.head_size, m.positions, m.positions}, errors);
   const bool is_llama = m.architecture == Architecture::llama;
   m.attention_output_bias = is_llama && s.boolean("model.attention_bias");
   m.mlp_bias = is_llama && s.boolean("model.mlp_bias");

@@ -104,6 +104,11 @@ bool makes_shape(const std::string& key) {
   return holds(sizes_of_gpt2) || holds(sizes_of_llama) || holds(other_sizes);
 }
 
+// A key of rope_scaling that is not known. ("type" beside rope_type has no effect at Hugging Face.)
+bool turns_otherwise(const std::string& key) {
+  return key.starts_with("rope_scaling.") && key != "rope_scaling.type";
+}
+
 std::string without_section(const std::string& path) {
   return path.starts_with(section) ? path.substr(std::string(section).size()) : path;
 }
@@ -138,7 +143,24 @@ ModelSource file_source(const std::string& text, const std::string& file, ErrorL
   return {std::move(document.root), origin_of, false, {}};
 }
 
-void normalise(ModelSource& source) {
+namespace {
+
+// Moves original_max_position_embeddings from beside rope_scaling into it, where it overrides the
+// key of that name, as at Hugging Face.
+void move_original_context(ModelSource& source) {
+  constexpr const char* key = "original_max_position_embeddings";
+  json& root = source.root;
+  if (!root.contains(key) || root[key].is_null()) return;
+  const json rope = root.value("rope_scaling", json());
+  if (!rope.is_null() && !rope.is_object()) return;
+  root["rope_scaling"][key] = root[key];
+  root.erase(key);
+  source.written_as.try_emplace("model.rope_scaling", std::string(section) + key);
+  source.written_as[std::string("model.rope_scaling.") + key] = std::string(section) + key;
+}
+
+// Converts rope_parameters to rope_theta and rope_scaling.
+void move_rope_parameters(ModelSource& source) {
   json& root = source.root;
   const auto scales = [&](const char* key) {
     return root.contains(key) && root[key].is_object() && !root[key].empty();
@@ -163,6 +185,19 @@ void normalise(ModelSource& source) {
                               : "model.rope_scaling." + key] =
         fmt::format("model.{}.{}", home, key);
   }
+}
+
+}  // namespace
+
+void normalise(ModelSource& source) {
+  move_rope_parameters(source);
+  move_original_context(source);
+}
+
+void rename_rope_kind(ModelSource& source, const Family& family) {
+  const json::json_pointer path("/rope_scaling/rope_type");
+  for (const auto& [name, kind] : family.rope_aliases)
+    if (source.root.contains(path) && source.root[path] == name) source.root[path] = kind;
 }
 
 const Family* named_family(const ModelSource& source, ErrorList& errors) {
@@ -216,6 +251,12 @@ void judge_unknown_keys(Settings& settings, ErrorList& errors) {
   std::string keys, file;
   for (const auto& [path, origin] : settings.passed_over()) {
     const std::string key = without_section(path);
+    if (turns_otherwise(key)) {
+      errors.add(origin, fmt::format("{}: unknown key (nearest: {}). It may change the model's "
+                                     "rotary positions: correct it or leave it out",
+                                     path, settings.table().nearest(path, settings.type_of(path))));
+      continue;
+    }
     if (std::ranges::find(harmless, key) != std::end(harmless)) continue;
     const std::string other = meant(settings, path);
     if (makes_shape(other) && !settings.has(section + other)) {

@@ -4,6 +4,7 @@
 // used over time.
 #include <map>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 
 #include "src/config/config.hpp"
@@ -11,11 +12,18 @@
 
 namespace triax {
 
+/// Another name of a kind of rotary positions.
+struct RopeAlias {
+  const char* name;
+  const char* kind;
+};
+
 /// An architecture under Hugging Face's names.
 struct Family {
   Architecture architecture;
   const char* name;
   const char* classes[2];
+  std::span<const RopeAlias> rope_aliases = {};  // names that only this family's files use
 };
 /// The family of that name; null: unknown.
 const Family* family_of(const std::string& name);
@@ -35,8 +43,11 @@ struct ModelSource {
 ModelSource file_source(const std::string& text, const std::string& file, ErrorList& errors);
 
 /// Converts Hugging Face 5's rope_parameters to rope_theta and rope_scaling. In rope_scaling,
-/// "type" becomes "rope_type", or is dropped if it repeats that.
+/// "type" becomes "rope_type", or is dropped if it repeats that. An original context beside
+/// rope_scaling moves into it.
 void normalise(ModelSource& source);
+/// Replaces the family's own name of a kind of rotary positions. After normalise().
+void rename_rope_kind(ModelSource& source, const Family& family);
 
 /// The family that the source names; null if it names none. Unknown names and names that contradict
 /// each other are errors.
@@ -49,8 +60,8 @@ Origin origin_of_family(const ModelSource& source);
 Origin place_of_unsaid(const std::vector<ModelSource>& sources, const std::string& path);
 
 /// Warns once of the config.json keys that are not in the table and may matter, each with the key
-/// it may have been meant to be. An unknown key that resembles a missing key of the model's shape
-/// is an error.
+/// it may have been meant to be. An unknown key of rope_scaling, and one that resembles a missing
+/// key of the model's shape, is an error.
 void judge_unknown_keys(Settings& settings, ErrorList& errors);
 
 /// Requires the four sizes that every config.json holds, from it or from a source that overrides

@@ -3,59 +3,155 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace triax {
 namespace {
+using nlohmann::json;
 
 const std::string section = "model.rope_scaling.";
+const std::string original = section + "original_max_position_embeddings";
+const std::string longest = "model.max_position_embeddings";
 
-// original_max_position_embeddings as Hugging Face 5 defaults it: max_position_embeddings.
-void take_original_context(Settings& s) {
-  const std::string original = section + "original_max_position_embeddings";
-  const std::string longest = "model.max_position_embeddings";
-  if (!s.sound({original, longest})) return;
-  if (!s.has(original)) {
-    s.resolve(original, s.at(longest).value, "default");
-    s.warn(original,
-           fmt::format("missing: set to model.max_position_embeddings {}, as Hugging Face does",
-                       s.integer(longest)));
-  } else if (s.integer(original) > s.integer(longest)) {
-    s.warn(
-        original,
-        fmt::format(
-            "{} is more than model.max_position_embeddings {}, the context that it is stretched to",
-            s.integer(original), s.integer(longest)));
+// Calls visit(member) with the member of `scaling` that holds the value of `key`.
+template <class Scaling, class Visit>
+void visit_value(Scaling& scaling, const RopeKey& key, Visit visit) {
+  std::visit([&](auto member) { visit(scaling.*member); }, key.member);
+}
+
+// Stores the value of a key that is left out; false if there is none.
+bool take_missing(Settings& s, const RopeKind& kind, const RopeUse& use, ErrorList& errors) {
+  const std::string path = section + use.key->name;
+  switch (use.missing) {
+    case Missing::number:
+      if (std::holds_alternative<bool RopeScaling::*>(use.key->member))
+        s.resolve(path, use.number != 0.0, "default");
+      else
+        s.resolve(path, use.number, "default");
+      return true;
+    case Missing::positions:
+      if (!s.sound({longest})) return false;
+      s.resolve(path, s.at(longest).value, "default");
+      s.warn(path, fmt::format("missing: set to {} {}, as Hugging Face does", longest,
+                               s.integer(longest)));
+      return true;
+    case Missing::ratio:
+      if (!s.sound({longest, original})) return false;
+      if (s.at(original).source == "default") break;  // it is max_position_embeddings
+      s.resolve(path, s.number(longest) / s.number(original), "default");
+      return true;
+    case Missing::computed:
+      return false;
+    case Missing::refused:
+      break;
   }
+  s.error(
+      errors, path,
+      fmt::format("missing. The rope_type \"{}\" needs it{}", kind.name,
+                  use.missing == Missing::ratio ? ", or original_max_position_embeddings" : ""));
+  return false;
+}
+
+void take_key(Settings& s, const RopeKind& kind, const RopeUse& use, RopeScaling& scaling,
+              ErrorList& errors) {
+  const std::string path = section + use.key->name;
+  if (!s.sound({path})) return;
+  if (!s.has(path) && !take_missing(s, kind, use, errors)) return;
+  visit_value(scaling, *use.key, [&]<class T>(T& value) {
+    if constexpr (std::is_same_v<T, std::int64_t>)
+      value = s.integer(path);
+    else
+      value = s.at(path).value.get<T>();
+  });
+}
+
+bool is_sound(const Settings& s, const std::string& path) {
+  return s.sound({path, longest, "model.rope_theta", "model.head_dim", "model.hidden_size",
+                  "model.num_attention_heads"});
+}
+
+// Checks that every list has a number per pair.
+void check_lists(Settings& s, const RopeKind& kind, const RopeShape& shape,
+                 const RopeScaling& scaling, ErrorList& errors) {
+  const std::int64_t pairs = shape.head_size / 2;
+  for (const RopeUse& use : kind.uses) {
+    const auto* const member = std::get_if<std::vector<double> RopeScaling::*>(&use.key->member);
+    if (member == nullptr) continue;
+    const std::string path = section + use.key->name;
+    const std::int64_t given = std::ssize(scaling.**member);
+    if (given == pairs || !is_sound(s, path)) continue;
+    s.error(errors, path,
+            fmt::format("{} numbers, but a head of {} dimensions has {} pairs", given,
+                        shape.head_size, pairs));
+  }
+}
+
+// Warns of an original context and a factor that contradict the longest context.
+void check_context(Settings& s, const RopeKind& kind, const RopeScaling& scaling) {
+  if (scaling.original_positions == 0 || !s.sound({original, longest})) return;
+  const std::int64_t positions = s.integer(longest);
+  if (scaling.original_positions > positions)
+    s.warn(original, fmt::format("{} is more than {} {}, the context that it is stretched to",
+                                 scaling.original_positions, longest, positions));
+  const std::string path = section + "factor";
+  const double ratio =
+      static_cast<double>(positions) / static_cast<double>(scaling.original_positions);
+  const bool optional = std::ranges::any_of(kind.uses, [](const RopeUse& use) {
+    return use.key->name == std::string("factor") && use.missing != Missing::refused;
+  });
+  if (optional && s.has(path) && ratio != 1.0 && scaling.factor != ratio)
+    s.warn(path, fmt::format("{} is used, as by Hugging Face 5, although {} / {} is {}; some older "
+                             "versions use the latter",
+                             scaling.factor, longest, original, ratio));
+}
+
+// Checks the keys of a kind against each other and the shape.
+void check_kind(Settings& s, const RopeKind& kind, const RopeShape& shape,
+                const RopeScaling& scaling, ErrorList& errors) {
+  for (const RopeUse& use : kind.uses)
+    if (!is_sound(s, section + use.key->name)) return;
+  const auto problem = kind.problem == nullptr ? std::nullopt : kind.problem(scaling, shape);
+  if (problem) return s.error(errors, section + problem->key, problem->text);
+  const RopeAngles angles = kind.angles(scaling, shape);
+  const auto sane = [](double value) { return std::isfinite(value) && value > 0.0; };
+  if (!sane(angles.factor) || !std::ranges::all_of(angles.frequencies, sane))
+    s.error(errors, section + "rope_type",
+            fmt::format("\"{}\" gives no finite frequencies with these keys and rope_theta {:g}",
+                        kind.name, shape.theta));
 }
 
 }  // namespace
 
-RopeScaling read_rope_scaling(Settings& s, ErrorList& errors) {
-  const auto type = s.string(section + "rope_type");
-  const bool llama3 = type == "llama3";
+RopeScaling read_rope_scaling(Settings& s, const RopeShape& shape, ErrorList& errors) {
   RopeScaling scaling;
-  if (type == "linear") scaling.type = RopeType::linear;
-  if (llama3) scaling.type = RopeType::llama3;
-  if (llama3) take_original_context(s);
-  const auto take = [&](const char* name, bool used, auto& to) {
-    const auto path = section + name;
-    if (!used) {
-      if (s.has(path)) s.warn(path, "has no effect with the rope_type \"" + type + "\"");
-    } else if (s.has(path)) {
-      to = static_cast<std::remove_reference_t<decltype(to)>>(s.number(path));
-    } else if (s.sound({path})) {
-      s.error(errors, path, "missing. The rope_type \"" + type + "\" needs it");
-    }
-  };
-  take("factor", scaling.type != RopeType::unscaled, scaling.factor);
-  take("low_freq_factor", llama3, scaling.low_freq_factor);
-  take("high_freq_factor", llama3, scaling.high_freq_factor);
-  take("original_max_position_embeddings", llama3, scaling.original_positions);
-  const std::string high = section + "high_freq_factor";
-  if (llama3 && s.has(high) && scaling.high_freq_factor <= scaling.low_freq_factor)
-    s.error(errors, high,
-            fmt::format("{} is not above low_freq_factor {}", scaling.high_freq_factor,
-                        scaling.low_freq_factor));
+  scaling.type = s.string(section + "rope_type");
+  const RopeKind& kind = rope_kind(scaling.type);
+  for (const RopeKey* key : rope_keys()) {
+    const std::string path = section + key->name;
+    if (s.has(path) && std::ranges::find(kind.uses, key, &RopeUse::key) == kind.uses.end())
+      s.warn(path, "has no effect with the rope_type \"" + scaling.type + "\"");
+  }
+  for (const RopeUse& use : kind.uses) take_key(s, kind, use, scaling, errors);
+  check_lists(s, kind, shape, scaling, errors);
+  check_context(s, kind, scaling);
+  check_kind(s, kind, shape, scaling, errors);
   return scaling;
+}
+
+void write_rope_scaling(const RopeScaling& scaling, nlohmann::ordered_json& root) {
+  const RopeKind& kind = rope_kind(scaling.type);
+  auto& keys = root["rope_scaling"] = nullptr;
+  if (kind.uses.size() == 0) return;
+  keys["rope_type"] = kind.name;
+  for (const RopeUse& use : kind.uses)
+    visit_value(scaling, *use.key, [&]<class T>(const T& value) {
+      const bool as_missing = use.missing == Missing::computed || use.missing == Missing::number;
+      if constexpr (!std::is_same_v<T, std::vector<double>>)
+        if (as_missing && static_cast<double>(value) == use.number) return;
+      keys[use.key->name] = value;
+    });
+  if (kind.original_outside) root["original_max_position_embeddings"] = scaling.original_positions;
 }
 
 }  // namespace triax

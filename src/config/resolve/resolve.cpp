@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "src/config/resolve/paths.hpp"
+#include "src/config/rope_kinds.hpp"
 #include "src/config/source/absolute_path.hpp"
 #include "src/config/source/file_look.hpp"
 #include "src/config/source/pattern.hpp"
@@ -150,6 +151,15 @@ void check_clipping(Settings& s, ErrorList& errors) {
                       s.number(value), norm, s.number(norm)));
 }
 
+// Some rotary positions depend on the length of sequences, which a run keeps.
+void warn_of_length(Settings& s, const ModelConfig& m) {
+  const std::string length = "data.seq_length";
+  if (!s.sound({"model", length})) return;
+  const std::string effect = rope_effect_of_length(m, s.integer(length));
+  if (!effect.empty())
+    s.warn("model.rope_scaling.rope_type", fmt::format("\"{}\": {}", m.rope_scaling.type, effect));
+}
+
 }  // namespace
 
 void check_time(Settings& s, ErrorList& errors) {
@@ -214,11 +224,12 @@ void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_fil
   if (s.is_auto("data.seq_length"))
     s.resolve("data.seq_length", std::min(1024, std::max(1, m.positions)));
   else if (const auto length = s.integer("data.seq_length");
-           s.sound({"model"}) && length > m.positions)
+           s.sound({"model"}) && length > longest_sequence(m))
     s.error(errors, "data.seq_length",
             fmt::format(
                 "{0} is more than the model's {1} positions. Set it to at most {1}, or to \"auto\"",
                 length, m.positions));
+  warn_of_length(s, m);
   auto train_patterns = data_files(s, "data.train", job_file, errors, missing);
   auto valid_patterns = data_files(s, "data.valid", job_file, errors, missing);
   const auto train = names_of_patterns(train_patterns), valid = names_of_patterns(valid_patterns);

@@ -67,11 +67,36 @@ TEST_F(ModelSection, RopeScalingOfTheJobLiesOverTheFiles) {
     const auto job = with_model(R"({"config": "hf/config.json"})");
     return load_job(job, {"model.rope_scaling" + set}, 1).config.model.rope_scaling;
   };
-  EXPECT_EQ(with(".factor=16"), (RopeScaling{RopeType::llama3, 16.0, 1.0, 4.0, 8192}));
+  EXPECT_EQ(with(".factor=16"), (RopeScaling{"llama3", 16.0, 1.0, 4.0, 8192}));
   EXPECT_EQ(with(R"(={"rope_type":"default"})"), RopeScaling{});
   EXPECT_THAT(
       error_of(with_model(R"({"config": "hf/config.json", "rope_scaling": {"facto": 2}})")),
       HasSubstr("model.rope_scaling.facto: unknown key (nearest: model.rope_scaling.factor)"));
+}
+
+// A run's sequences have one length, which decides once what some kinds do.
+TEST_F(ModelSection, RotaryPositionsAreResolvedFromTheLengthOfSequences) {
+  hf(R"(, "max_position_embeddings": 512, "rope_scaling": {"type": "dynamic", "factor": 2})");
+  const auto job = with_model(R"({"config": "hf/config.json"})");
+  const auto beyond = load_job(job, {"data.seq_length=1024"}, 1);
+  EXPECT_THAT(beyond.warnings,
+              ElementsAre(AllOf(HasSubstr("hf/config.json:3: model.rope_scaling.rope_type: "),
+                                HasSubstr("\"dynamic\": sequences of 1024 tokens are beyond "
+                                          "max_position_embeddings 512: rope_theta 10000 acts"))));
+  EXPECT_THAT(load_job(job, {}, 1).warnings, ElementsAre(HasSubstr("512 tokens are within")));
+  EXPECT_EQ(load_job(write("again.json", beyond.resolved), {}, 1).config.model.rope_scaling,
+            beyond.config.model.rope_scaling);
+  EXPECT_THAT(error_of(job, 1, {"data.seq_length=1024", "model.rope_scaling.rope_type=linear"}),
+              HasSubstr("data.seq_length: 1024 is more than the model's 512 positions"));
+}
+
+TEST_F(ModelSection, TheResolvedTextHasTheDefaultsOfRotaryKeys) {
+  hf(R"(, "rope_parameters": {"rope_type": "yarn", "original_max_position_embeddings": 512})");
+  const auto first = load_job(with_model(R"({"config": "hf/config.json"})"), {}, 1);
+  EXPECT_EQ(first.config.model.rope_scaling.factor, 4.0);
+  const auto again = load_job(write("again.json", first.resolved), {}, 1);
+  EXPECT_TRUE(testing_support::same(again.config.model, first.config.model));
+  EXPECT_EQ(again.resolved, first.resolved);
 }
 
 TEST_F(ModelSection, UnknownKeysOfTheFileAreAWarning) {

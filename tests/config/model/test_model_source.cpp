@@ -36,7 +36,7 @@ TEST(Families, AreThoseThatTheKeysAllow) {
 }
 
 TEST(RopeScaling, OfLlama3InBothHomes) {
-  const RopeScaling expected{RopeType::llama3, 8.0, 1.0, 4.0, 8192};
+  const RopeScaling expected{"llama3", 8.0, 1.0, 4.0, 8192};
   for (const char* home : {"rope_scaling", "rope_parameters"}) {
     const auto m = model(scaled(home, llama3));
     EXPECT_EQ(m.rope_scaling, expected) << home;
@@ -45,12 +45,12 @@ TEST(RopeScaling, OfLlama3InBothHomes) {
   const auto inside = model(scaled("rope_parameters", R"({"rope_type": "linear", "factor": 2,
       "rope_theta": 1000.0})"));
   EXPECT_EQ(inside.rope_theta, 1000.0) << "as Hugging Face has it where both are given";
-  EXPECT_EQ(inside.rope_scaling, (RopeScaling{RopeType::linear, 2.0, 0.0, 0.0, 0}));
+  EXPECT_EQ(inside.rope_scaling, (RopeScaling{"linear", 2.0, 0.0, 0.0, 0}));
 }
 
 TEST(RopeScaling, OlderFilesSayType) {
   EXPECT_EQ(model(scaled("rope_scaling", R"({"type": "linear", "factor": 2.5})")).rope_scaling,
-            (RopeScaling{RopeType::linear, 2.5, 0.0, 0.0, 0}));
+            (RopeScaling{"linear", 2.5, 0.0, 0.0, 0}));
   for (const char* none : {"null", "{}", R"({"type": "default"})", R"({"rope_type": "default"})"})
     EXPECT_EQ(model(scaled("rope_scaling", none)).rope_scaling, RopeScaling{}) << none;
 }
@@ -63,13 +63,14 @@ TEST(RopeScaling, SaysWhatIsMissingOrWrong) {
               HasSubstr("model.rope_scaling.high_freq_factor: 4 is not above low_freq_factor 4"));
   EXPECT_THAT(model_error(scaled("rope_parameters", R"({"rope_type": "linear", "factor": 0.5})")),
               HasSubstr("config.json:2: model.rope_scaling.factor: 0.5 is not allowed"));
-  for (const char* type : {"yarn", "dynamic", "longrope"})
-    EXPECT_EQ(model_error(scaled("rope_parameters",
-                                 R"({"factor": 8.0, "rope_type": ")" + std::string(type) + "\"}")),
-              "config.json:2: model.rope_scaling.rope_type: \"" + std::string(type) +
-                  "\" is not built yet. Use \"default\", \"linear\", \"llama3\"");
+  EXPECT_THAT(model_error(scaled("rope_parameters", R"({"rope_type": "proportional"})")),
+              HasSubstr("rope_type: \"proportional\" is not built yet. Use \"default\", "));
   EXPECT_THAT(model_error(scaled("rope_scaling", R"({"rope_type": "su"})")),
               HasSubstr("\"su\" is not allowed"));
+  EXPECT_EQ(model_error(scaled("rope_scaling", R"({"type": "yran", "factor": 8.0})")),
+            "config.json:2: model.rope_scaling.rope_type: \"yran\" is not allowed (allowed: "
+            "\"default\", \"linear\", \"dynamic\", \"yarn\", \"longrope\", \"llama3\"; nearest: "
+            "\"yarn\")");
   EXPECT_THAT(model_error(scaled("rope_scaling", "8")), HasSubstr("expected an object, got 8"));
 }
 
@@ -82,9 +83,9 @@ std::vector<std::string> warnings_of(const std::string& text) {
 TEST(UnknownKeys, NamesKeysThatItDoesNotKnow) {
   EXPECT_THAT(
       warnings_of(R"({"model_type": "llama", "rms_norm_ep": 8, "bogus": 1, "n.m": 2,
-                              "nothing": null, "rope_parameters": {"beta_fast": 32}})"),
+                              "nothing": null, "rope_parameters": {"finetuned": true}})"),
       ElementsAre("config.json: triax does not know these keys, which have no effect: bogus, n.m, "
-                  "rms_norm_ep (is rms_norm_eps meant?), rope_scaling.beta_fast. If one of them "
+                  "rms_norm_ep (is rms_norm_eps meant?). If one of them "
                   "changes what the model computes, triax trains another model"));
   EXPECT_THAT(warnings_of(R"({"model_type": "gpt2", "hidden_size": 8})"),
               ElementsAre(HasSubstr(" hidden_size. ")));
@@ -101,7 +102,7 @@ TEST(UnknownKeys, IsSilentOnHuggingFacesBookkeeping) {
 TEST(RopeScaling, MaySayItsTypeTwice) {
   const std::string both = R"({"type": "linear", "rope_type": "linear", "factor": 2.5})";
   EXPECT_THAT(warnings_of(scaled("rope_scaling", both)), IsEmpty());
-  EXPECT_EQ(model(scaled("rope_scaling", both)).rope_scaling.type, RopeType::linear);
+  EXPECT_EQ(model(scaled("rope_scaling", both)).rope_scaling.type, "linear");
   const std::string other = R"({"type": "mrope", "rope_type": "default"})";
   EXPECT_THAT(warnings_of(scaled("rope_scaling", other)),
               ElementsAre(HasSubstr("rope_scaling.type")));
@@ -123,6 +124,35 @@ TEST(RopeScaling, AnOriginalContextAboveTheLongestIsSaid) {
   EXPECT_THAT(warnings_of(text),
               ElementsAre(HasSubstr("original_max_position_embeddings: 8192 is more than "
                                     "model.max_position_embeddings 4096")));
+}
+
+TEST(RopeScaling, TheOriginalContextBesideItWins) {
+  std::string text = scaled("rope_parameters", llama3);
+  text.insert(text.size() - 1, ",\n\n\"original_max_position_embeddings\": 2048");
+  EXPECT_EQ(model(text).rope_scaling.original_positions, 2048);
+  text.replace(text.rfind("2048"), 4, "null");
+  EXPECT_EQ(model(text).rope_scaling.original_positions, 8192);
+  text.replace(text.rfind("null"), 4, "0");
+  EXPECT_THAT(model_error(text),
+              HasSubstr("config.json:5: model.rope_scaling.original_max_position_"
+                        "embeddings: 0 is not allowed"));
+}
+
+TEST(RopeScaling, AFamilyMayHaveNamesOfItsOwn) {
+  static constexpr RopeAlias aliases[] = {{"su", "longrope"}, {"yarn", "longrope"}};
+  constexpr Family phi{Architecture::llama, "phi", {"PhiForCausalLM", "PhiModel"}, aliases};
+  ErrorList errors;
+  const auto kind_of = [&](const Family& family, const std::string& scaling) {
+    ModelSource source = file_source(scaled("rope_scaling", scaling), "config.json", errors);
+    normalise(source);
+    rename_rope_kind(source, family);
+    return source.root["rope_scaling"].value("rope_type", "none");
+  };
+  EXPECT_EQ(kind_of(phi, R"({"type": "su"})"), "longrope");
+  EXPECT_EQ(kind_of(phi, R"({"rope_type": "yarn"})"), "longrope");
+  EXPECT_EQ(kind_of(phi, R"({"rope_type": "linear"})"), "linear");
+  EXPECT_EQ(kind_of(phi, "{}"), "none");
+  EXPECT_EQ(kind_of(*family_of("llama"), R"({"type": "yarn"})"), "yarn");
 }
 
 TEST(RopeScaling, KeysWithoutEffectAreSaid) {

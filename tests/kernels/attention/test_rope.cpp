@@ -4,8 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
-#include <map>
+#include <utility>
 
 #include "kernels/reference/rope.hpp"
 #include "tests/kernels/array.hpp"
@@ -15,12 +14,18 @@ namespace triax {
 namespace {
 
 constexpr double theta = 10000.0;
-constexpr RopeFrequencies plain{theta};
 constexpr double tolerance = 1e-6;
 
 struct Size {
   std::int64_t batch, length, heads, width;
 };
+
+// A table of the plain frequencies.
+void make_table(const Tensor& table, double factor = 1.0) {
+  const auto plain =
+      reference::rope_frequencies(theta, static_cast<std::size_t>(2 * table.size(2)));
+  test::run(rope_table, table, plain, factor);
+}
 
 class Rope : public testing::TestWithParam<std::tuple<DType, Size>> {
  protected:
@@ -29,7 +34,7 @@ class Rope : public testing::TestWithParam<std::tuple<DType, Size>> {
                            static_cast<std::size_t>(size.heads),
                            static_cast<std::size_t>(size.width), theta, direction);
   }
-  void SetUp() override { test::run(rope_table, table(), plain); }
+  void SetUp() override { make_table(table()); }
   Tensor table() { return angles.tensor({2, size.length, size.width / 2}); }
   Tensor view(test::Array& values) {
     return values.tensor({size.batch, size.length, size.heads, size.width});
@@ -97,42 +102,46 @@ INSTANTIATE_TEST_SUITE_P(TypesAndSizes, Rope,
 TEST(RopeTable, KeepsItsPrecisionAtLargePositions) {
   constexpr std::int64_t length = 100000;
   std::vector<float> values(2 * length);
-  test::run(rope_table, Tensor(values.data(), {2, length, 1}), plain);
+  make_table(Tensor(values.data(), {2, length, 1}));
   EXPECT_FLOAT_EQ(values[length - 1], static_cast<float>(std::cos(99999.0)));
   EXPECT_FLOAT_EQ(values[2 * length - 1], static_cast<float>(std::sin(99999.0)));
 }
 
-// Frequencies of Llama 3.2, as Hugging Face's _compute_llama3_parameters computes them in float64:
-// some unchanged, some a little slower, some divided by 32.
-TEST(RopeTable, TurnsSlowPairsSlowerAsLlama3) {
-  constexpr RopeFrequencies llama3{500000.0, 32.0, 1.0, 4.0, 8192.0};
-  constexpr std::int64_t half = 32;
-  std::vector<float> values(2 * 2 * half);
-  test::run(rope_table, Tensor(values.data(), {2, 2, half}), llama3);
-  const std::map<std::int64_t, double> expected = {{0, 1.0},
-                                                   {14, 0.0032114459947525913},
-                                                   {15, 0.0012905479282092638},
-                                                   {16, 0.00042955679655936815},
-                                                   {17, 9.70828780262767e-05},
-                                                   {18, 1.9461638184831125e-05},
-                                                   {31, 9.418306725434909e-08}};
-  for (const auto& [d, frequency] : expected) {
-    EXPECT_NEAR(llama3.of(d, half), frequency, 1e-13 * frequency) << d;
-    const auto sine = static_cast<float>(std::sin(frequency));  // at position 1
-    EXPECT_FLOAT_EQ(values[static_cast<std::size_t>(3 * half + d)], sine) << d;
+TEST(RopeTable, TurnsByTheFrequenciesThatItIsGiven) {
+  const std::vector<double> frequencies = {1.0, 0.0032114459947525913, 9.418306725434909e-08};
+  constexpr std::size_t half = 3, length = 2;
+  std::vector<float> values(2 * length * half);
+  test::run(rope_table, Tensor(values.data(), {2, length, half}), frequencies, 1.0);
+  for (std::size_t d = 0; d < half; ++d) {  // position 1
+    EXPECT_FLOAT_EQ(values[half + d], static_cast<float>(std::cos(frequencies[d]))) << d;
+    EXPECT_FLOAT_EQ(values[3 * half + d], static_cast<float>(std::sin(frequencies[d]))) << d;
   }
 }
 
-TEST(RopeTable, LinearScalingSlowsEveryPair) {
-  constexpr double always = std::numeric_limits<double>::infinity();
-  constexpr RopeFrequencies linear{theta, 4.0, always, always};
-  constexpr std::int64_t length = 9, half = 3;
-  std::vector<float> scaled(2 * length * half), straight(2 * length * half);
-  test::run(rope_table, Tensor(scaled.data(), {2, length, half}), linear);
-  test::run(rope_table, Tensor(straight.data(), {2, length, half}), plain);
-  for (std::size_t part : {0, 1})
-    for (std::size_t d = 0; d < half; ++d)
-      EXPECT_EQ(scaled[(part * length + 8) * half + d], straight[(part * length + 2) * half + d]);
+TEST(RopeTable, RefusesAnotherNumberOfFrequencies) {
+  std::vector<float> values(8);
+  EXPECT_THROW(test::run(rope_table, Tensor(values.data(), {2, 2, 2}), std::vector{1.0}, 1.0),
+               Error);
+}
+
+// yarn and longrope multiply cosines and sines: heads grow by the factor, in the forward pass and
+// in its gradient.
+TEST(RopeTable, FactorActsOnCosinesAndSines) {
+  constexpr double factor = 1.25;
+  constexpr std::int64_t length = 5, width = 6;
+  std::vector<float> plain(length * width), scaled(length * width);
+  make_table(Tensor(plain.data(), {2, length, width / 2}));
+  make_table(Tensor(scaled.data(), {2, length, width / 2}), factor);
+  for (std::size_t i = 0; i < plain.size(); ++i)
+    EXPECT_FLOAT_EQ(scaled[i], static_cast<float>(factor) * plain[i]) << i;
+  for (const auto& [kernel, direction] : {std::pair{&rope_forward, 1.0}, {&rope_backward, -1.0}}) {
+    test::Array x = test::Array::random(DType::f32, length * width, 1);
+    std::vector<double> expected = reference::rope(x.doubles(), length, 1, width, theta, direction);
+    for (double& value : expected) value *= factor;
+    test::run(kernel, x.tensor({1, length, 1, width}),
+              Tensor(scaled.data(), {2, length, width / 2}));
+    test::expect_close(x, expected, tolerance, "x");
+  }
 }
 
 TEST(Rope, RefusesOddHeads) {

@@ -18,6 +18,7 @@
 #include "kernels/optimizer/grad_norm.hpp"
 #include "kernels/random/dropout.hpp"
 #include "kernels/random/random.hpp"
+#include "kernels/reference/rope.hpp"
 #include "tests/kernels/array.hpp"
 #include "tests/kernels/kind_of_code.hpp"
 
@@ -122,7 +123,8 @@ TEST_P(KindsOfCode, LossOfALargeVocabulary) {
 TEST_P(KindsOfCode, Rope) {
   constexpr std::int64_t length = 17, heads = 4, size = 36;
   Array table(DType::f32, length * size);
-  rope_table(stream, table.tensor({2, length, size / 2}), {.theta = 10'000.0});
+  rope_table(stream, table.tensor({2, length, size / 2}),
+             reference::rope_frequencies(10'000.0, size));
   expect_same([&] {
     Array x = random(1, length * heads * size);
     rope_forward(stream, x.tensor({1, length, heads, size}), table.tensor({2, length, size / 2}));
