@@ -99,6 +99,13 @@ def frequencies(c, half):
     slow = plain / scaling["factor"]
     if scaling["rope_type"] == "linear":
         return slow
+    if scaling["rope_type"] == "yarn":
+        def pair_of(turns):  # the pair that turns so often in the original context
+            return half * math.log(scaling["original_max_position_embeddings"] / (2 * math.pi * turns)) / math.log(c["rope_theta"])
+
+        low, high = max(math.floor(pair_of(32)), 0), min(math.ceil(pair_of(1)), 2 * half - 1)
+        slowed = ((torch.arange(half, dtype=torch.float64) - low) / (high - low)).clamp(0, 1)
+        return slow * slowed + plain * (1 - slowed)
     assert scaling["rope_type"] == "llama3"
     low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
     context = scaling["original_max_position_embeddings"]
@@ -108,12 +115,19 @@ def frequencies(c, half):
     return torch.where(wavelength < context / high, plain, torch.where(wavelength > context / low, slow, between))
 
 
+def attention_factor(c):
+    """Factor on cosines and sines."""
+    scaling = c.get("rope_scaling") or {}
+    return 0.1 * math.log(scaling["factor"]) + 1 if scaling.get("rope_type") == "yarn" else 1.0
+
+
 def rotate(x, c):
     """Rotary embedding in Hugging Face's half-split order: element i of a head pairs with element i + D/2."""
     half, T = x.shape[-1] // 2, x.shape[-2]
     frequency = frequencies(c, half)
     angle = torch.arange(T, dtype=torch.float64)[:, None] * frequency  # (T, D/2)
-    cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+    factor = attention_factor(c)
+    cos, sin = (factor * angle.cos()).to(x.dtype), (factor * angle.sin()).to(x.dtype)
     a, b = x[..., :half], x[..., half:]
     return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)
 

@@ -76,6 +76,15 @@ CASES = {
         "mlp_bias": True, "rope_theta": 10000.0, "rope_scaling": {"rope_type": "linear", "factor": 2.5},
         "tie_word_embeddings": False, "max_position_embeddings": 40, "hidden_act": "silu",
     }, RECIPE | {"global_batch": 8, "seq_length": 20}),
+    # YaRN: of the 6 pairs of a head one turns as it did, three are slowed in part and two to a fifth; cosines and sines
+    # are larger by 16%. Trained on sequences beyond the original context.
+    "llama-yarn": Case(107, {
+        "model_type": "llama", "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "hidden_size": 40, "head_dim": 12, "intermediate_size": 52, "vocab_size": 59, "rms_norm_eps": 1e-5,
+        "rope_theta": 20.0,
+        "rope_scaling": {"rope_type": "yarn", "factor": 5.0, "original_max_position_embeddings": 40},
+        "tie_word_embeddings": False, "max_position_embeddings": 200, "hidden_act": "silu",
+    }, RECIPE | {"global_batch": 8, "seq_length": 44}),
     # Few, wide heads; an MLP that is not 4 x n_embd; cosine from the first step, down to zero.
     "gpt2-deep": Case(104, {
         "model_type": "gpt2", "n_layer": 3, "n_head": 2, "n_embd": 32, "n_positions": 16, "n_inner": 80,

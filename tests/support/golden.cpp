@@ -15,7 +15,7 @@ nlohmann::json read_json(const std::string& path) {
 
 std::vector<std::string> golden_names() {
   return {"gpt2-tiny",    "gpt2-odd",     "gpt2-deep",  "llama-tiny", "llama-odd",
-          "llama-scaled", "llama-biased", "qwen2-tiny", "qwen2-odd"};
+          "llama-scaled", "llama-biased", "llama-yarn", "qwen2-tiny", "qwen2-odd"};
 }
 
 GoldenCase read_golden(const std::string& name) {
