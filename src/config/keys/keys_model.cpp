@@ -128,42 +128,36 @@ std::string meaning_of_rope_type() {
   return text + "; older name: type";
 }
 
-// Value of a key that is left out; "" if its meaning says it.
-std::string text_of_missing(const RopeUse& use) {
+// Value that a kind uses if a key is left out.
+std::string text_of_default(const RopeUse& use) {
   switch (use.missing) {
-    case Missing::refused:
-      return "needs it";
     case Missing::number:
       if (std::holds_alternative<bool RopeScaling::*>(use.key->member))
-        return use.number != 0.0 ? "left out: true" : "left out: false";
-      return fmt::format("left out: {}", use.number);
+        return use.number != 0.0 ? "true" : "false";
+      return fmt::format("{}", use.number);
     case Missing::positions:
-      return "left out: max_position_embeddings";
+      return "max_position_embeddings";
     case Missing::ratio:
-      return "left out: max_position_embeddings / original_max_position_embeddings";
+      return "max_position_embeddings / original_max_position_embeddings";
     case Missing::computed:
+    case Missing::refused:
       break;
   }
-  return "may leave it out";
+  return "none";
 }
 
-// Meaning of a key of rope_scaling, with what each kind does without it.
+// Meaning of a key of rope_scaling, with the kinds that need it and the default of the others.
 std::string meaning_of(const RopeKey& key) {
-  std::string text = key.meaning;
-  std::vector<std::pair<std::string, std::string>> kinds_of;  // by the text of a missing key
+  std::string needed, defaults;
   for (const RopeKind& kind : rope_kinds())
     for (const RopeUse& use : kind.uses) {
       if (use.key != &key) continue;
-      const std::string missing = text_of_missing(use);
-      auto group =
-          std::ranges::find(kinds_of, missing, &std::pair<std::string, std::string>::first);
-      if (group == kinds_of.end())
-        kinds_of.emplace_back(missing, kind.name);
+      if (use.missing == Missing::refused)
+        needed += (needed.empty() ? "; needed by " : ", ") + std::string(kind.name);
       else
-        group->second += std::string(", ") + kind.name;
+        defaults += fmt::format("; default of {}: {}", kind.name, text_of_default(use));
     }
-  for (const auto& [missing, kinds] : kinds_of) text += fmt::format("; {}: {}", kinds, missing);
-  return text;
+  return key.meaning + needed + defaults;
 }
 
 Key key_of(const RopeKey& key) {
