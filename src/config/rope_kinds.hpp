@@ -28,7 +28,7 @@ struct RopeKey {
   RopeBound bound = RopeBound::above_0;
 };
 
-/// What happens if a key is left out.
+/// Treatment of a key that is left out.
 enum class Missing : std::uint8_t {
   refused,    // an error
   number,     // RopeUse::number is used
