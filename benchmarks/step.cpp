@@ -23,6 +23,7 @@
 #include "src/config/load/load.hpp"
 #include "src/config/model/huggingface.hpp"
 #include "src/forecast/memory_check.hpp"
+#include "src/model/stage/partition.hpp"
 #include "src/trainer/trainer.hpp"
 
 namespace {

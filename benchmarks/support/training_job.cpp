@@ -30,7 +30,7 @@ namespace {
 // Llama 3's shapes: Grattafiori et al. 2024; the 1B model is Llama 3.2's.
 ModelConfig llama(int layers, int hidden, int heads, int intermediate) {
   ModelConfig model = gpt2(layers, hidden, heads, 128256);
-  model.architecture = Architecture::llama;
+  model.architecture = "llama";
   model.kv_heads = 8;
   model.intermediate = intermediate;
   model.rope_theta = 500000.0;

@@ -79,7 +79,7 @@ double seconds_of(const std::function<void()>& body) {
 double bytes_of_token(const ModelConfig& model, double past) {
   const double embeddings = model.tied_embeddings ? 0.0 : double(model.vocabulary) * model.hidden;
   const double positions =
-      model.architecture == Architecture::gpt2 ? double(model.positions) * model.hidden : 0.0;
+      model.architecture == "gpt2" ? double(model.positions) * model.hidden : 0.0;
   const double weights = count_parameters(model) - embeddings - positions;
   const double kept = past * 2.0 * model.layers * model.kv_heads * model.head_size;
   return sizeof(float) * (weights + kept);

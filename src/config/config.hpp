@@ -12,8 +12,6 @@
 
 namespace triax {
 
-enum class Architecture : std::uint8_t { gpt2, llama, qwen2 };
-
 /// Rotary positions for contexts longer than the model was trained on: config.json's rope_scaling.
 /// A kind uses the values of its keys (rope_kinds.hpp); 0 and empty lists: not given.
 struct RopeScaling {
@@ -30,7 +28,7 @@ struct RopeScaling {
 
 /// Shape of a model, independent of the names its config.json uses.
 struct ModelConfig {
-  Architecture architecture = Architecture::gpt2;
+  std::string architecture = "gpt2";  // the name of a row of src/model/families
   int layers = 12;
   int heads = 12;
   int kv_heads = 12;  // == heads without grouped-query attention
@@ -40,12 +38,22 @@ struct ModelConfig {
   int positions = 1024;     // longest sequence
   int vocabulary = 50257;   // V, unpadded
   float norm_epsilon = 1e-5F;
-  double rope_theta = 10000.0;  // llama, qwen2
-  RopeScaling rope_scaling;     // llama, qwen2
+  double rope_theta = 10000.0;
+  RopeScaling rope_scaling;
+  double local_rope_theta = 0.0;    // of blocks with a window, without scaling; 0: as in the others
+  int rotary_size = 0;              // rotated dimensions of each head; 0: all
+  std::vector<bool> rotary = {};    // by block: has rotary positions; empty: all blocks
+  int window = 0;                   // keys that a query of a windowed block sees, its own included
+  std::vector<bool> windowed = {};  // by block; empty: no block
+  float attention_scale = 0.0F;     // of q k^T; 0: 1 / sqrt(head_size)
+  float attention_soft_cap = 0.0F;  // bound of attention scores; 0: none
+  float logit_soft_cap = 0.0F;      // bound of logits; 0: none
+  bool parallel_residual = false;   // attention and MLP read the same input
+  bool exact_gelu = false;          // GELU by erf instead of tanh
   bool tied_embeddings = true;
-  bool qkv_bias = true;               // gpt2 and qwen2; llama with attention_bias
-  bool attention_output_bias = true;  // gpt2; llama with attention_bias
-  bool mlp_bias = true;               // gpt2; llama with mlp_bias
+  bool qkv_bias = true;
+  bool attention_output_bias = true;
+  bool mlp_bias = true;
   float initializer_range = 0.02F;
   float embedding_dropout = 0.0F;
   float attention_dropout = 0.0F;

@@ -254,10 +254,6 @@ constexpr RopeKind kinds[] = {
      .problem = problem_of_llama3},
 };
 
-RopeShape shape_of(const ModelConfig& model, std::int64_t length) {
-  return {model.rope_theta, model.head_size, model.positions, length};
-}
-
 }  // namespace
 
 std::span<const RopeKind> rope_kinds() {
@@ -278,15 +274,24 @@ std::vector<const RopeKey*> rope_keys() {
   return keys;
 }
 
+RopeAngles rope_angles(const RopeScaling& scaling, const RopeShape& shape) {
+  return rope_kind(scaling.type).angles(scaling, shape);
+}
+
 RopeAngles rope_angles(const ModelConfig& model, std::int64_t length) {
-  return rope_kind(model.rope_scaling.type).angles(model.rope_scaling, shape_of(model, length));
+  return rope_angles(model.rope_scaling, rope_shape(model, length));
+}
+
+RopeShape rope_shape(const ModelConfig& model, std::int64_t length) {
+  const int size = model.rotary_size > 0 ? model.rotary_size : model.head_size;
+  return {model.rope_theta, size, model.positions, length};
 }
 
 std::string rope_effect_of_length(const ModelConfig& model, std::int64_t length) {
   const RopeKind& kind = rope_kind(model.rope_scaling.type);
   return kind.effect_of_length == nullptr
              ? std::string()
-             : kind.effect_of_length(model.rope_scaling, shape_of(model, length));
+             : kind.effect_of_length(model.rope_scaling, rope_shape(model, length));
 }
 
 std::int64_t longest_sequence(const ModelConfig& model) {

@@ -47,7 +47,7 @@ struct RopeUse {
 /// Values that frequencies depend on besides a kind's own keys.
 struct RopeShape {
   double theta;
-  std::int64_t head_size;
+  std::int64_t head_size;  // rotated dimensions of a head
   std::int64_t positions;  // max_position_embeddings
   std::int64_t length;     // longest sequence of the run
 };
@@ -86,8 +86,13 @@ const RopeKind& rope_kind(const std::string& name);
 /// Keys of all kinds, each once.
 std::vector<const RopeKey*> rope_keys();
 
-/// Frequencies and factor of a model for sequences of up to `length` tokens.
+/// Frequencies and factor for sequences of up to shape.length tokens.
+RopeAngles rope_angles(const RopeScaling& scaling, const RopeShape& shape);
+/// Frequencies and factor of a model's blocks without windows, for sequences of up to `length`
+/// tokens.
 RopeAngles rope_angles(const ModelConfig& model, std::int64_t length);
+/// Shape of a model's rotary positions for sequences of up to `length` tokens.
+RopeShape rope_shape(const ModelConfig& model, std::int64_t length);
 /// Sentence on what `length` does to the model's rotary positions; "" if it does nothing.
 std::string rope_effect_of_length(const ModelConfig& model, std::int64_t length);
 /// Longest sequence that a model takes, in tokens.

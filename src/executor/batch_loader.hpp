@@ -9,7 +9,7 @@
 #include "kernels/base/device/mirror.hpp"
 #include "src/config/config.hpp"
 #include "src/model/context.hpp"
-#include "src/model/stage.hpp"
+#include "src/model/stage/stage.hpp"
 
 namespace triax {
 

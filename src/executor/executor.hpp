@@ -10,7 +10,7 @@
 #include "src/executor/pipeline_messages.hpp"
 #include "src/executor/run_ahead.hpp"
 #include "src/executor/step_buffers.hpp"
-#include "src/model/stage.hpp"
+#include "src/model/stage/stage.hpp"
 #include "src/schedule/plan.hpp"
 #include "src/schedule/stage_layout.hpp"
 #include "src/state/optimizer/optimizer.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "src/executor/host_inputs.hpp"
-#include "src/model/stage.hpp"
+#include "src/model/stage/stage.hpp"
 #include "src/schedule/plan.hpp"
 #include "src/schedule/stage_layout.hpp"
 #include "src/state/buffer_pool.hpp"

@@ -6,7 +6,7 @@
 
 #include "src/comm/device/staging_memory.hpp"
 #include "src/executor/step_buffers.hpp"
-#include "src/model/architecture.hpp"
+#include "src/model/projections.hpp"
 
 namespace triax {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "src/model/stage.hpp"
+#include "src/model/stage/stage.hpp"
 #include "src/schedule/plan.hpp"
 #include "src/state/parameter_block.hpp"
 

@@ -20,7 +20,7 @@
 #include "src/config/model/huggingface.hpp"
 #include "src/huggingface/convert_weights.hpp"
 #include "src/launch/output_target.hpp"
-#include "src/model/stage.hpp"
+#include "src/model/stage/stage.hpp"
 
 namespace triax {
 namespace {

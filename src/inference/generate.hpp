@@ -11,7 +11,7 @@
 #include "io/checkpoint/checkpoint_reader.hpp"
 #include "kernels/base/device/mirror.hpp"
 #include "src/comm/grid/process_grid.hpp"
-#include "src/model/stage.hpp"
+#include "src/model/stage/stage.hpp"
 #include "src/state/parameters/parameter_store.hpp"
 
 namespace triax {

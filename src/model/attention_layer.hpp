@@ -5,8 +5,8 @@
 
 #include "kernels/attention/attention.hpp"
 #include "src/config/config.hpp"
-#include "src/model/architecture.hpp"
 #include "src/model/layer.hpp"
+#include "src/model/projections.hpp"
 
 namespace triax {
 

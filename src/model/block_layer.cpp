@@ -39,9 +39,10 @@ BlockLayer::BlockLayer(const ModelConfig& model, int layer, const TensorShard& s
       recomputed_(recompute == Recompute::layer),
       keep_outputs_(keep_outputs),
       shard_(shard),
-      attention_norm_(model, attention_norm_name(model, layer), shard),
+      attention_norm_(model, block_name(model, layer, family_of(model).block.names.attention_norm),
+                      shard),
       attention_(model, layer, shard, rope, recompute == Recompute::attention),
-      mlp_norm_(model, mlp_norm_name(model, layer), shard),
+      mlp_norm_(model, block_name(model, layer, family_of(model).block.names.mlp_norm), shard),
       mlp_(model, layer, shard, keep_outputs) {
   for (const auto* list :
        {&attention_norm_.params(), &attention_.params(), &mlp_norm_.params(), &mlp_.params()})

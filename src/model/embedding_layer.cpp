@@ -5,7 +5,7 @@
 
 #include "kernels/embedding/embedding.hpp"
 #include "kernels/random/dropout.hpp"
-#include "src/model/architecture.hpp"
+#include "src/model/families/families.hpp"
 
 namespace triax {
 
@@ -35,10 +35,10 @@ EmbeddingLayer::EmbeddingLayer(const ModelConfig& model, const TensorShard& shar
       shard_(shard),
       shares_head_(shares_head),
       vocabulary_(vocabulary_shard(model.vocabulary, shard)) {
-  const ModelNames names = ModelNames::of(model);
+  const ModelNames& names = family_of(model).block.outside;
   params_.push_back(vocabulary_parameter("embedding.tokens", names.token_embedding, model, shard,
                                          model.tied_embeddings));
-  positions_ = !names.position_embedding.empty();
+  positions_ = *names.position_embedding != '\0';
   if (positions_)
     params_.push_back(replicated_parameter(
         "embedding.positions", names.position_embedding, {model.positions, width_}, shard,

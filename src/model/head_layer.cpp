@@ -6,7 +6,7 @@
 #include "kernels/loss/cross_entropy.hpp"
 #include "kernels/matmul/matmul.hpp"
 #include "kernels/optimizer/grad_norm.hpp"
-#include "src/model/architecture.hpp"
+#include "src/model/families/families.hpp"
 
 namespace triax {
 
@@ -32,7 +32,7 @@ struct HeadLayer::Scratch {
 namespace {
 std::vector<ParameterSpec> head_params(const ModelConfig& model, const TensorShard& shard,
                                        const NormLayer& norm) {
-  const ModelNames names = ModelNames::of(model);
+  const ModelNames& names = family_of(model).block.outside;
   std::vector<ParameterSpec> params = norm.params();
   params.push_back(vocabulary_parameter("head.weight",
                                         model.tied_embeddings ? names.token_embedding : names.head,
@@ -47,7 +47,7 @@ HeadLayer::HeadLayer(const ModelConfig& model, const TensorShard& shard)
     : width_(model.hidden),
       shard_(shard),
       vocabulary_(vocabulary_shard(model.vocabulary, shard)),
-      norm_(model, ModelNames::of(model).final_norm, shard),
+      norm_(model, family_of(model).block.outside.final_norm, shard),
       params_(head_params(model, shard, norm_)) {}
 
 // Rows whose logits are in memory at once: enough for an efficient GEMM, few enough to stay small.

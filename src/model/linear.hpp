@@ -8,14 +8,9 @@
 
 #include "kernels/matmul/matmul.hpp"
 #include "src/model/context.hpp"
+#include "src/model/families/block_spec.hpp"
 
 namespace triax {
-
-/// Order of the weight in memory and on disk.
-enum class WeightOrder : std::uint8_t {
-  input_output,  // (in, out): GPT-2's Conv1D
-  output_input   // (out, in): torch.nn.Linear
-};
 
 /// One named tensor that supplies some outputs of a column-parallel map, or the whole of a
 /// row-parallel map.

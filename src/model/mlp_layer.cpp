@@ -20,7 +20,7 @@ struct MlpLayer::Scratch {
 };
 
 MlpLayer::MlpLayer(const ModelConfig& model, int layer, const TensorShard& shard, bool keep_output)
-    : gated_(traits_of(model).gated_mlp),
+    : gated_(family_of(model).block.gated()),
       keep_output_(keep_output && !gated_),
       input_(mlp_input(model, layer, shard)),
       output_(mlp_output(model, layer, shard)),

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "src/config/config.hpp"
-#include "src/model/architecture.hpp"
 #include "src/model/layer.hpp"
+#include "src/model/projections.hpp"
 
 namespace triax {
 

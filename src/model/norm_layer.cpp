@@ -3,12 +3,14 @@
 
 #include "kernels/norm/layernorm.hpp"
 #include "kernels/norm/rmsnorm.hpp"
-#include "src/model/architecture.hpp"
+#include "src/model/families/families.hpp"
 
 namespace triax {
 
 NormLayer::NormLayer(const ModelConfig& model, const std::string& name, const TensorShard& shard)
-    : layernorm_(traits_of(model).layer_norm), epsilon_(model.norm_epsilon), width_(model.hidden) {
+    : layernorm_(family_of(model).block.norm == NormKind::layer_norm),
+      epsilon_(model.norm_epsilon),
+      width_(model.hidden) {
   const bool partial = shard.sequence_parallel;  // each rank sees its own rows only
   params_.push_back(replicated_parameter(name + ".weight", name + ".weight", {width_}, shard,
                                          partial, Initial::one));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // From a job to the verified plans of its training step, for all stages.
-#include "src/model/stage.hpp"
+#include "src/model/stage/stage.hpp"
 #include "src/plan/placement.hpp"
 #include "src/schedule/verify/verify.hpp"
 #include "src/state/optimizer/optimizer.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "src/model/stage.hpp"
+#include "src/model/stage/stage.hpp"
 
 namespace triax {
 

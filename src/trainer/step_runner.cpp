@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/trainer/step_runner.hpp"
+#include "src/model/stage/partition.hpp"
 
 #include <algorithm>
 #include <cmath>

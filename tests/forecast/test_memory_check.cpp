@@ -5,7 +5,7 @@
 
 #include "kernels/base/check.hpp"
 #include "src/forecast/plan_size.hpp"
-#include "src/model/stage.hpp"
+#include "src/model/stage/stage.hpp"
 #include "tests/io/fixtures.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/support/training.hpp"

@@ -6,7 +6,7 @@
 
 #include "io/checkpoint/checkpoint_writer.hpp"
 #include "src/config/model/huggingface.hpp"
-#include "src/model/stage.hpp"
+#include "src/model/stage/stage.hpp"
 #include "tests/huggingface/huggingface_fixtures.hpp"
 #include "tests/io/checkpoint_fixtures.hpp"
 

@@ -8,7 +8,7 @@
 #include "io/checkpoint/checkpoint_directory.hpp"
 #include "io/checkpoint/checkpoint_reader.hpp"
 #include "src/config/model/huggingface.hpp"
-#include "src/model/stage.hpp"
+#include "src/model/stage/stage.hpp"
 #include "tests/huggingface/huggingface_fixtures.hpp"
 #include "tests/support/training.hpp"
 

@@ -97,7 +97,7 @@ TEST(TrainedLength, IsTheJobsUnlessItsWeightsAreOfAnother) {
 TEST(TrainedLength, IsWithoutLimitForRotaryPositionsThatStretchThemselves) {
   CheckpointHeader header;
   ModelConfig model;
-  model.architecture = Architecture::llama;
+  model.architecture = "llama";
   model.rope_scaling = {"dynamic", 2.0};
   model.qkv_bias = model.attention_output_bias = model.mlp_bias = false;
   header.job = R"({"model": {"from": null}, "data": {"seq_length": 8}})";

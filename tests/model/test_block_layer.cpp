@@ -33,7 +33,7 @@ class ReferenceBlock {
   std::vector<Values>& weights() { return weights_; }
 
  private:
-  bool gpt2() const { return model_.architecture == Architecture::gpt2; }
+  bool gpt2() const { return model_.architecture == "gpt2"; }
   const Values& take() { return weights_[next_++]; }
   static Values sum(Values a, const Values& b) {
     for (std::size_t i = 0; i < a.size(); ++i) a[i] += b[i];
@@ -115,7 +115,7 @@ class BlockLayerTest : public testing::TestWithParam<ModelConfig> {
         dy_(random_floats(batch * length * model_.hidden, 2)) {}
 
   Tensor make_rope() const {
-    if (model_.architecture == Architecture::gpt2) return {};
+    if (model_.architecture == "gpt2") return {};
     const Tensor table = rope_memory_.tensor(DType::f32, {2, length, model_.head_size / 2});
     const auto width = static_cast<std::size_t>(model_.head_size);
     rope_table(Stream{}, table, reference::rope_frequencies(model_.rope_theta, width));
@@ -213,15 +213,14 @@ TEST_P(BlockLayerTest, TakesTheScratchItAsksFor) {
 }
 
 ModelConfig llama_with_mlp_bias() {
-  ModelConfig model = small_model(Architecture::llama);
+  ModelConfig model = small_model("llama");
   model.mlp_bias = true;
   return model;
 }
 
 INSTANTIATE_TEST_SUITE_P(Architectures, BlockLayerTest,
-                         testing::Values(small_model(Architecture::gpt2),
-                                         small_model(Architecture::llama),
-                                         small_model(Architecture::qwen2), llama_with_mlp_bias()));
+                         testing::Values(small_model("gpt2"), small_model("llama"),
+                                         small_model("qwen2"), llama_with_mlp_bias()));
 
 }  // namespace
 }  // namespace triax::test

@@ -77,7 +77,7 @@ class BlockMessages : public testing::TestWithParam<bool> {};
 // A half computes the weight gradient of its first map during the sum of the input gradient.
 TEST_P(BlockMessages, AreUnderWayWhileGradientsAreMade) {
   const TensorShard shard{2, 0, GetParam()};
-  const ModelConfig model = small_model(Architecture::gpt2);
+  const ModelConfig model = small_model("gpt2");
   const BlockLayer block(model, 0, shard, {});
   const BatchShape shape = batch_shape(2, 4, shard);
   LayerRun run(block, shape, model.hidden, 0.1F);

@@ -140,6 +140,12 @@ std::optional<std::string> problem_with_path(const json& v) {
 
 }  // namespace
 
+bool Key::same_row(const Key& other) const {
+  return path == other.path && type == other.type && default_value == other.default_value &&
+         unit == other.unit && allowed.text() == other.allowed.text() &&
+         treatment == other.treatment && automatic == other.automatic && meaning == other.meaning;
+}
+
 bool Key::takes_auto_too() const {
   return automatic && !is_choice(allowed, "auto");
 }

@@ -66,9 +66,12 @@ struct Key {
   std::vector<std::string> scope;
   bool automatic = false;                 // "auto" is a value
   bool may_be_empty = false;              // a path: "" means none
+  bool may_be_null = false;               // null is a value too: it replaces the default
   std::vector<std::string> words;         // of a path: values that name no file, besides "auto"
   std::vector<nlohmann::json> not_built;  // values not implemented: refused by name
 
+  /// Whether the rows differ in nothing but their scope.
+  bool same_row(const Key& other) const;
   bool takes_auto_too() const;  // "auto" is a value besides those in `allowed`
   /// Whether a path's value is one of its `words`.
   bool is_word(const std::string& value) const;
@@ -76,6 +79,7 @@ struct Key {
   Key&& only(std::vector<std::string> types) &&;  // scope
   Key&& or_auto() &&;
   Key&& or_empty() &&;
+  Key&& or_null() &&;
   Key&& or_words(std::vector<std::string> values) &&;
   Key&& without(std::vector<nlohmann::json> values) &&;  // not_built
 };

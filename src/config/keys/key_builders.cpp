@@ -50,7 +50,10 @@ Key&& Key::or_empty() && {
   may_be_empty = true;
   return std::move(*this);
 }
-
+Key&& Key::or_null() && {
+  may_be_null = true;
+  return std::move(*this);
+}
 Key&& Key::or_auto() && {
   automatic = true;
   return std::move(*this);

@@ -5,14 +5,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <limits>
 #include <optional>
 #include <utility>
 
 #include "kernels/base/check.hpp"
 #include "src/config/model/huggingface.hpp"
 #include "src/config/model/model_source.hpp"
-#include "src/config/model/rope_scaling.hpp"
 #include "src/config/source/file_look.hpp"
 #include "src/config/source/find_input.hpp"
 #include "src/config/source/json_lines.hpp"
@@ -27,17 +25,22 @@ void put(Settings& settings, const std::string& path, json value, const Origin& 
   settings.put(path, {std::move(value), source, origin, false, Treatment::obeyed});
 }
 
-// transformers has a default number of key-value heads for a qwen2 whose file omits the key, but
-// uses the number of query heads if the file says null.
+// Defaults of all keys that no source sets. A source may say null where that is a value: for
+// transformers, "num_key_value_heads": null is not its default number.
 void put_defaults(Settings& settings, const std::vector<ModelSource>& sources) {
-  constexpr const char* key = "num_key_value_heads";
-  const std::string path = std::string("model.") + key;
-  const bool said_null =
-      !settings.has(path) && std::ranges::any_of(sources, [&](const ModelSource& source) {
-        return source.root.contains(key) && source.root[key].is_null();
-      });
+  std::vector<std::string> nulls;
+  const std::string family = settings.type_of("model.");
+  for (const Key& key : settings.table().keys()) {
+    if (!key.may_be_null || settings.has(key.path)) continue;
+    if (std::ranges::find(key.scope, family) == key.scope.end()) continue;
+    const std::string name = key.path.substr(std::string("model.").size());
+    if (std::ranges::any_of(sources, [&](const ModelSource& source) {
+          return source.root.contains(name) && source.root[name].is_null();
+        }))
+      nulls.push_back(key.path);
+  }
   take_defaults(settings, true);
-  if (said_null) put(settings, path, nullptr, {}, "default");  // derive() knows the number
+  for (const std::string& path : nulls) put(settings, path, nullptr, {}, "default");
 }
 
 // Stores the family that the sources name; false if none or several are named.
@@ -60,9 +63,8 @@ bool take_family(Settings& settings, const std::vector<ModelSource>& sources, co
     origin = here;
   }
   if (chosen == nullptr && wrong.empty())
-    wrong.add(section,
-              "model.architecture: missing. Set it to gpt2, llama or qwen2, or name a config.json "
-              "in model.config");
+    wrong.add(section, "model.architecture: missing. Set it to one of " + family_names() +
+                           ", or name a config.json in model.config");
   errors.add(wrong);
   if (chosen == nullptr) return false;
   put(settings, "model.architecture", chosen->name, origin, origin.text());
@@ -101,8 +103,8 @@ bool take_sources(Settings& settings, std::vector<ModelSource>& sources, const O
       if (source.strict) judge_alone(settings, source, nullptr, errors);
     return false;
   }
-  const Family& family = *family_of(settings.string("model.architecture"));
-  for (auto& source : sources) rename_rope_kind(source, family);
+  const Family& family = *find_family(settings.string("model.architecture"));
+  for (auto& source : sources) adapt(source, family);
   take_keys(settings, sources, errors);
   settings.place_unsaid(
       "model.", [sources](const std::string& path) { return place_of_unsaid(sources, path); });
@@ -110,76 +112,6 @@ bool take_sources(Settings& settings, std::vector<ModelSource>& sources, const O
   require_shape(settings, sources, errors);
   put_defaults(settings, sources);
   return true;
-}
-
-// Reports `text` unless `ok`. `of` are the keys compared: if one is itself wrong, nothing is
-// reported.
-void need(bool ok, const std::vector<std::string>& of, Settings& settings, const std::string& path,
-          const std::string& text, ErrorList& errors) {
-  if (!ok && settings.sound(of)) settings.error(errors, path, text);
-}
-
-// Default of a key that equals another key's value.
-void derive(Settings& s, const std::string& path, std::int64_t value) {
-  if (!s.has(path)) s.resolve(path, value, "default");
-}
-
-void gpt2_shape(Settings& s, ModelConfig& m, ErrorList& errors) {
-  derive(s, "model.n_inner", 4 * s.integer("model.n_embd"));
-  m.layers = static_cast<int>(s.integer("model.n_layer"));
-  m.heads = m.kv_heads = static_cast<int>(s.integer("model.n_head"));
-  m.hidden = static_cast<int>(s.integer("model.n_embd"));
-  m.intermediate = static_cast<int>(s.integer("model.n_inner"));
-  m.positions = static_cast<int>(s.integer("model.n_positions"));
-  m.head_size = m.hidden / m.heads;
-  need(m.hidden % m.heads == 0, {"model.n_embd", "model.n_head"}, s, "model.n_embd",
-       fmt::format("{} is not a multiple of model.n_head {}", m.hidden, m.heads), errors);
-  m.norm_epsilon = static_cast<float>(s.number("model.layer_norm_epsilon"));
-  m.qkv_bias = true;
-  m.embedding_dropout = static_cast<float>(s.number("model.embd_pdrop"));
-  m.attention_dropout = static_cast<float>(s.number("model.attn_pdrop"));
-  m.residual_dropout = static_cast<float>(s.number("model.resid_pdrop"));
-}
-
-void llama_shape(Settings& s, ModelConfig& m, ErrorList& errors) {
-  m.layers = static_cast<int>(s.integer("model.num_hidden_layers"));
-  m.heads = static_cast<int>(s.integer("model.num_attention_heads"));
-  m.hidden = static_cast<int>(s.integer("model.hidden_size"));
-  const std::string heads = "model.num_attention_heads", kv_heads = "model.num_key_value_heads";
-  const std::string width = "model.hidden_size", head_dim = "model.head_dim";
-  const bool own_width = s.has(head_dim) || !s.sound({head_dim});
-  const auto width_of_head = own_width ? std::vector{head_dim} : std::vector{width, heads};
-  need(own_width || m.hidden % m.heads == 0, {width, heads}, s, width,
-       fmt::format("{} is not a multiple of model.num_attention_heads {}", m.hidden, m.heads),
-       errors);
-  derive(s, kv_heads, m.heads);
-  derive(s, head_dim, std::max(1, m.hidden / m.heads));
-  m.kv_heads = static_cast<int>(s.integer(kv_heads));
-  const bool said = s.at(kv_heads).source != "default";
-  need(m.heads % m.kv_heads == 0, {heads, kv_heads}, s, kv_heads,
-       fmt::format("{}{} does not divide model.num_attention_heads {}", m.kv_heads,
-                   said ? "" : ", Hugging Face's default,", m.heads),
-       errors);
-  m.head_size = static_cast<int>(s.integer(head_dim));
-  need(m.head_size % 2 == 0, width_of_head, s, head_dim,
-       fmt::format("{} is odd (rotary positions turn pairs)", m.head_size), errors);
-  constexpr double widest = std::numeric_limits<int>::max();
-  need((m.heads + 2.0 * m.kv_heads) * m.head_size <= widest, {head_dim, width, heads, kv_heads}, s,
-       head_dim,
-       fmt::format("{} x {} heads is wider than {:.0f}, the most that a matrix may be", m.head_size,
-                   m.heads, widest),
-       errors);
-  m.intermediate = static_cast<int>(s.integer("model.intermediate_size"));
-  m.positions = static_cast<int>(s.integer("model.max_position_embeddings"));
-  m.norm_epsilon = static_cast<float>(s.number("model.rms_norm_eps"));
-  m.rope_theta = s.number("model.rope_theta");
-  m.rope_scaling =
-      read_rope_scaling(s, {m.rope_theta, m.head_size, m.positions, m.positions}, errors);
-  const bool is_llama = m.architecture == Architecture::llama;
-  m.attention_output_bias = is_llama && s.boolean("model.attention_bias");
-  m.mlp_bias = is_llama && s.boolean("model.mlp_bias");
-  m.qkv_bias = !is_llama || m.attention_output_bias;
-  m.attention_dropout = static_cast<float>(s.number("model.attention_dropout"));
 }
 
 std::string token_ids(const Settings& s) {
@@ -191,15 +123,12 @@ std::string token_ids(const Settings& s) {
 
 ModelConfig to_model(Settings& s, ErrorList& errors) {
   ModelConfig m;
-  m.architecture = family_of(s.string("model.architecture"))->architecture;
+  m.architecture = s.string("model.architecture");
   m.vocabulary = static_cast<int>(s.integer("model.vocab_size"));
   m.tied_embeddings = s.boolean("model.tie_word_embeddings");
   m.initializer_range = static_cast<float>(s.number("model.initializer_range"));
   m.token_ids = token_ids(s);
-  if (m.architecture == Architecture::gpt2)
-    gpt2_shape(s, m, errors);
-  else
-    llama_shape(s, m, errors);
+  family_of(m).read(s, m, errors);
   return m;
 }
 

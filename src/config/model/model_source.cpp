@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <utility>
 
@@ -14,17 +13,6 @@
 namespace triax {
 namespace {
 using nlohmann::json;
-
-constexpr Family families[] = {{Architecture::gpt2, "gpt2", {"GPT2LMHeadModel", "GPT2Model"}},
-                               {Architecture::llama, "llama", {"LlamaForCausalLM", "LlamaModel"}},
-                               {Architecture::qwen2, "qwen2", {"Qwen2ForCausalLM", "Qwen2Model"}}};
-
-const Family* family_of_class(const std::string& name) {
-  const auto* found = std::ranges::find_if(families, [&](const Family& f) {
-    return std::ranges::find(f.classes, name) != std::end(f.classes);
-  });
-  return found == std::end(families) ? nullptr : found;
-}
 
 // Keys that transformers writes into every config.json, whatever the model: text generation,
 // classification and bookkeeping. Pretraining does not use them.
@@ -82,10 +70,6 @@ constexpr const char* harmless[] = {"_attn_implementation",
 
 constexpr const char* section = "model.";
 
-using Sizes = std::array<const char*, 4>;
-constexpr Sizes sizes_of_gpt2 = {"n_layer", "n_head", "n_embd", "vocab_size"};
-constexpr Sizes sizes_of_llama = {"num_hidden_layers", "num_attention_heads", "hidden_size",
-                                  "vocab_size"};
 // Other keys that shape tensors; a config.json may omit them, and transformers' defaults then hold.
 constexpr const char* other_sizes[] = {"n_inner",
                                        "n_positions",
@@ -98,10 +82,10 @@ constexpr const char* other_sizes[] = {"n_inner",
                                        "tie_word_embeddings"};
 
 bool makes_shape(const std::string& key) {
-  const auto holds = [&](const auto& keys) {
-    return std::ranges::find(keys, key) != std::end(keys);
-  };
-  return holds(sizes_of_gpt2) || holds(sizes_of_llama) || holds(other_sizes);
+  return std::ranges::find(other_sizes, key) != std::end(other_sizes) ||
+         std::ranges::any_of(all_families(), [&](const Family* family) {
+           return std::ranges::find(family->sizes, key) != family->sizes.end();
+         });
 }
 
 // A key of rope_scaling that is not known. ("type" beside rope_type has no effect at Hugging Face.)
@@ -122,12 +106,6 @@ std::string meant(const Settings& settings, const std::string& path) {
 }
 
 }  // namespace
-
-const Family* family_of(const std::string& name) {
-  const auto* found =
-      std::ranges::find_if(families, [&](const Family& f) { return f.name == name; });
-  return found == std::end(families) ? nullptr : found;
-}
 
 Origin ModelSource::origin_of(const std::string& path) const {
   const auto moved = written_as.find(path);
@@ -159,7 +137,7 @@ void move_original_context(ModelSource& source) {
   source.written_as[std::string("model.rope_scaling.") + key] = std::string(section) + key;
 }
 
-// Converts rope_parameters to rope_theta and rope_scaling.
+// Converts rope_parameters to rope_theta, partial_rotary_factor and rope_scaling.
 void move_rope_parameters(ModelSource& source) {
   json& root = source.root;
   const auto scales = [&](const char* key) {
@@ -177,10 +155,11 @@ void move_rope_parameters(ModelSource& source) {
   for (const auto& [key, value] : rope.items()) {
     if (key == "type" && rope.value("rope_type", json()) == value) continue;
     const bool older = key == "type" && !rope.contains("rope_type");
-    const bool theta = key == "rope_theta" && !value.is_null();
-    if (theta) root["rope_theta"] = value;
-    if (!theta) root["rope_scaling"][older ? "rope_type" : key] = value;
-    source.written_as[theta   ? "model.rope_theta"
+    const bool outside =
+        (key == "rope_theta" || key == "partial_rotary_factor") && !value.is_null();
+    if (outside) root[key] = value;
+    if (!outside) root["rope_scaling"][older ? "rope_type" : key] = value;
+    source.written_as[outside ? section + key
                       : older ? "model.rope_scaling.rope_type"
                               : "model.rope_scaling." + key] =
         fmt::format("model.{}.{}", home, key);
@@ -194,11 +173,68 @@ void normalise(ModelSource& source) {
   move_original_context(source);
 }
 
-void rename_rope_kind(ModelSource& source, const Family& family) {
-  const json::json_pointer path("/rope_scaling/rope_type");
-  for (const auto& [name, kind] : family.rope_aliases)
-    if (source.root.contains(path) && source.root[path] == name) source.root[path] = kind;
+namespace {
+
+// Gives a key that was written as model.<from> the name `to`.
+void rename(ModelSource& source, const std::string& from, const std::string& to) {
+  if (!source.root.contains(from) || source.root.contains(to)) return;
+  source.root[to] = source.root[from];
+  source.root.erase(from);
+  source.written_as[section + to] = section + from;
 }
+
+// Takes apart rotary positions by type of block: those of full_attention are rope_scaling and
+// rope_theta, the base of those in a window is rope_local_base_freq.
+void split_rope(ModelSource& source) {
+  json& root = source.root;
+  if (!root.contains("rope_scaling") || !root["rope_scaling"].is_object()) return;
+  json rope = root["rope_scaling"];
+  if (!rope.contains("full_attention") && !rope.contains("sliding_attention")) return;
+  const std::string home = source.written_as["model.rope_scaling"];
+  const json local = rope.value("sliding_attention", json::object());
+  const json own = rope.value("full_attention", json::object());
+  if (!own.is_object() || !local.is_object()) return;
+  if (local.value("rope_type", "default") == "default") rope.erase("sliding_attention");
+  rope.erase("full_attention");
+  root["rope_scaling"] = rope;
+  if (local.contains("rope_theta")) {
+    root["rope_local_base_freq"] = local["rope_theta"];
+    source.written_as["model.rope_local_base_freq"] = home + ".sliding_attention.rope_theta";
+  }
+  for (const auto& [key, value] : own.items()) {
+    const bool theta = key == "rope_theta";
+    (theta ? root : root["rope_scaling"])[key] = value;
+    source.written_as[(theta ? section : "model.rope_scaling.") + key] =
+        home + ".full_attention." + key;
+  }
+}
+
+}  // namespace
+
+void adapt(ModelSource& source, const Family& family) {
+  for (const auto& [name, meant] : family.old_keys) rename(source, name, meant);
+  if (family.local_rope) split_rope(source);
+  const json::json_pointer path("/rope_scaling/rope_type");
+  for (const auto& [name, meant] : family.rope_kinds)
+    if (source.root.contains(path) && source.root[path] == name) source.root[path] = meant;
+}
+
+namespace {
+
+// "; nearest: mistral" for a family's or a class's name.
+std::string nearest(const json& value) {
+  if (!value.is_string()) return {};
+  std::vector<std::string> names;
+  for (const Family* family : all_families()) {
+    names.emplace_back(family->name);
+    names.insert(names.end(), family->classes.begin(), family->classes.end());
+  }
+  const std::string word = nearest_word(value, names);
+  const Family* meant = find_family(word);
+  return std::string("; nearest: ") + (meant ? meant : find_family_of_class(word))->name;
+}
+
+}  // namespace
 
 const Family* named_family(const ModelSource& source, ErrorList& errors) {
   const json& node = source.root;
@@ -206,8 +242,8 @@ const Family* named_family(const ModelSource& source, ErrorList& errors) {
   const auto take = [&](const std::string& key, const json& value, const Family* named) {
     const auto path = section + key;
     if (named == nullptr)
-      errors.add(source.origin_of(path),
-                 path + ": " + value.dump() + " is not known (known: gpt2, llama, qwen2)");
+      errors.add(source.origin_of(path), fmt::format("{}: {} is not known (known: {}{})", path,
+                                                     value.dump(), family_names(), nearest(value)));
     else if (known != nullptr && known != named)
       errors.add(source.origin_of(path),
                  path + ": " + value.dump() + " contradicts " + known->name);
@@ -215,10 +251,10 @@ const Family* named_family(const ModelSource& source, ErrorList& errors) {
   };
   for (const std::string key : {"architecture", "model_type"})
     if (node.contains(key) && !node[key].is_null())
-      take(key, node[key], node[key].is_string() ? family_of(node[key]) : nullptr);
+      take(key, node[key], node[key].is_string() ? find_family(node[key]) : nullptr);
   if (node.contains("architectures") && node["architectures"].is_array())
     for (const auto& name : node["architectures"])
-      take("architectures", name, name.is_string() ? family_of_class(name) : nullptr);
+      take("architectures", name, name.is_string() ? find_family_of_class(name) : nullptr);
   return known;
 }
 
@@ -239,8 +275,7 @@ Origin place_of_unsaid(const std::vector<ModelSource>& sources, const std::strin
 
 void require_shape(Settings& settings, const std::vector<ModelSource>& sources, ErrorList& errors) {
   if (std::ranges::all_of(sources, &ModelSource::strict)) return;
-  const bool gpt2 = settings.type_of("model.") == "gpt2";
-  for (const char* key : gpt2 ? sizes_of_gpt2 : sizes_of_llama) {
+  for (const char* key : find_family(settings.type_of("model."))->sizes) {
     const std::string path = std::string(section) + key;
     if (settings.has(path) || !settings.sound({path})) continue;
     settings.error(errors, path, "missing. Set it: it is part of the model's shape");

@@ -4,29 +4,12 @@
 // used over time.
 #include <map>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <string>
 
-#include "src/config/config.hpp"
 #include "src/config/keys/settings.hpp"
+#include "src/model/families/families.hpp"
 
 namespace triax {
-
-/// Another name of a kind of rotary positions.
-struct RopeAlias {
-  const char* name;
-  const char* kind;
-};
-
-/// An architecture under Hugging Face's names.
-struct Family {
-  Architecture architecture;
-  const char* name;
-  const char* classes[2];
-  std::span<const RopeAlias> rope_aliases = {};  // names that only this family's files use
-};
-/// The family of that name; null: unknown.
-const Family* family_of(const std::string& name);
 
 /// One source of model keys.
 struct ModelSource {
@@ -42,12 +25,13 @@ struct ModelSource {
 /// A source from the text of a config.json; `file` names it in errors.
 ModelSource file_source(const std::string& text, const std::string& file, ErrorList& errors);
 
-/// Converts Hugging Face 5's rope_parameters to rope_theta and rope_scaling. In rope_scaling,
-/// "type" becomes "rope_type", or is dropped if it repeats that. An original context beside
-/// rope_scaling moves into it.
+/// Converts Hugging Face 5's rope_parameters to rope_theta, partial_rotary_factor and rope_scaling.
+/// In rope_scaling, "type" becomes "rope_type", or is dropped if it repeats that. An original
+/// context beside rope_scaling moves into it.
 void normalise(ModelSource& source);
-/// Replaces the family's own name of a kind of rotary positions. After normalise().
-void rename_rope_kind(ModelSource& source, const Family& family);
+/// Replaces the family's older names of keys and its own names of kinds of rotary positions, and
+/// takes apart rotary positions that depend on the block. After normalise().
+void adapt(ModelSource& source, const Family& family);
 
 /// The family that the source names; null if it names none. Unknown names and names that contradict
 /// each other are errors.

@@ -11,15 +11,9 @@
 namespace triax {
 namespace {
 
-bool same_row(const Key& a, const Key& b) {
-  return a.path == b.path && a.type == b.type && a.default_value == b.default_value &&
-         a.allowed.text() == b.allowed.text() && a.automatic == b.automatic &&
-         a.meaning == b.meaning;
-}
-
 // Adds a row for `type`; schedules that say the same of a parameter share one.
 void add(std::vector<Key>& keys, Key key, const char* type) {
-  const auto found = std::ranges::find_if(keys, [&](const Key& k) { return same_row(k, key); });
+  const auto found = std::ranges::find_if(keys, [&](const Key& k) { return k.same_row(key); });
   if (found != keys.end()) {
     found->scope.emplace_back(type);
     return;

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "kernels/base/check.hpp"
-#include "src/model/architecture.hpp"
+#include "src/model/families/families.hpp"
 
 namespace triax {
 namespace {
@@ -133,7 +133,7 @@ LongerName longer_name(const FileNames& files, const std::vector<GlobalTensor>& 
 // True if all names begin with `prefix`, and without it include those of the model.
 bool fits(const FileNames& files, const std::string& prefix,
           const std::vector<GlobalTensor>& tensors, const ModelConfig& model) {
-  const ModelNames outside = ModelNames::of(model);
+  const ModelNames& outside = family_of(model).block.outside;
   return files.unique &&
          std::ranges::all_of(files.in_files,
                              [&](const auto& name) { return name.first.starts_with(prefix); }) &&
@@ -189,7 +189,7 @@ std::vector<std::string> WeightNames::warnings(const std::string& directory) con
 
 HuggingfaceWeights::HuggingfaceWeights(const std::string& directory, const ModelConfig& model)
     : reader_(directory) {
-  const ModelNames outside = ModelNames::of(model);
+  const ModelNames& outside = family_of(model).block.outside;
   const std::vector<GlobalTensor> tensors = global_tensors(model);
   FileNames files = names_in(reader_);
   const LongerName longer = longer_name(files, tensors);

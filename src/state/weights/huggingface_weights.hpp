@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "io/safetensors/safetensors.hpp"
-#include "src/model/stage.hpp"
+#include "src/model/stage/stage.hpp"
 
 namespace triax {
 

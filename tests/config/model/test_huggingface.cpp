@@ -16,7 +16,7 @@ TEST(HuggingFaceConfig, ReadsBackAsTheSameModel) {
   gpt2.attention_dropout = 0.1F;
   gpt2.tied_embeddings = false;
   ModelConfig llama;
-  llama.architecture = Architecture::llama;
+  llama.architecture = "llama";
   llama.heads = 8;
   llama.kv_heads = 2;
   llama.head_size = 32;
@@ -26,7 +26,7 @@ TEST(HuggingFaceConfig, ReadsBackAsTheSameModel) {
   llama.tied_embeddings = llama.qkv_bias = false;
   llama.attention_output_bias = llama.mlp_bias = false;
   auto qwen2 = llama;
-  qwen2.architecture = Architecture::qwen2;
+  qwen2.architecture = "qwen2";
   qwen2.tied_embeddings = qwen2.qkv_bias = true;
   qwen2.token_ids = R"({"bos_token_id":1,"eos_token_id":[2,3]})";
   auto biased = llama;
@@ -66,7 +66,7 @@ TEST(HuggingFaceConfig, WritesShortNumbers) {
 // Older versions of Hugging Face know fewer keys, and read one of longrope's beside rope_scaling.
 TEST(HuggingFaceConfig, WritesRotaryPositionsInTheOlderForm) {
   ModelConfig model;
-  model.architecture = Architecture::llama;
+  model.architecture = "llama";
   const auto written = [&] { return nlohmann::json::parse(huggingface_config(model)); };
   EXPECT_TRUE(written().at("rope_scaling").is_null());
   model.rope_scaling = {.type = "yarn",

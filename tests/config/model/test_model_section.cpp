@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/config/model/model_section.hpp"
+#include "src/model/families/families.hpp"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -184,8 +185,9 @@ TEST_F(ModelSection, WhatTheJobSaysIsJudgedWithoutItsFamilyAndFiles) {
     EXPECT_EQ(std::ranges::count(text, '\n'), 2) << text;
   }
   EXPECT_EQ(error_of(with_model(R"({"architecture": "gpt3", "n_layer": 2, "hidden_size": 0})")),
-            "job.json:1: model.architecture: \"gpt3\" is not known (known: gpt2, llama, qwen2)\n"
-            "job.json:1: model.hidden_size: 0 is not allowed (allowed: 1 <= x <= 10000000)")
+            "job.json:1: model.architecture: \"gpt3\" is not known (known: " + family_names() +
+                "; nearest: gpt2)\n"
+                "job.json:1: model.hidden_size: 0 is not allowed (allowed: 1 <= x <= 10000000)")
       << "of any family";
   EXPECT_THAT(error_of(with_model(R"({"from": "no", "architecture": "llama", "n_layer": 2})")),
               HasSubstr("model.n_layer: a key of gpt2, not of model.architecture \"llama\""));

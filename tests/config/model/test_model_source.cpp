@@ -30,8 +30,8 @@ TEST(Families, AreThoseThatTheKeysAllow) {
   const KeyTable table;
   for (const char* key : {"model.architecture", "model.model_type"})
     for (const std::string& name : table.find(key)->allowed.choices) {
-      ASSERT_NE(family_of(name), nullptr) << key << " " << name;
-      EXPECT_EQ(family_of(name)->name, name);
+      ASSERT_NE(find_family(name), nullptr) << key << " " << name;
+      EXPECT_EQ(find_family(name)->name, name);
     }
 }
 
@@ -139,20 +139,20 @@ TEST(RopeScaling, TheOriginalContextBesideItWins) {
 }
 
 TEST(RopeScaling, AFamilyMayHaveNamesOfItsOwn) {
-  static constexpr RopeAlias aliases[] = {{"su", "longrope"}, {"yarn", "longrope"}};
-  constexpr Family phi{Architecture::llama, "phi", {"PhiForCausalLM", "PhiModel"}, aliases};
+  Family phi = *find_family("llama");
+  phi.rope_kinds = {{"su", "longrope"}, {"yarn", "longrope"}};
   ErrorList errors;
   const auto kind_of = [&](const Family& family, const std::string& scaling) {
     ModelSource source = file_source(scaled("rope_scaling", scaling), "config.json", errors);
     normalise(source);
-    rename_rope_kind(source, family);
+    adapt(source, family);
     return source.root["rope_scaling"].value("rope_type", "none");
   };
   EXPECT_EQ(kind_of(phi, R"({"type": "su"})"), "longrope");
   EXPECT_EQ(kind_of(phi, R"({"rope_type": "yarn"})"), "longrope");
   EXPECT_EQ(kind_of(phi, R"({"rope_type": "linear"})"), "linear");
   EXPECT_EQ(kind_of(phi, "{}"), "none");
-  EXPECT_EQ(kind_of(*family_of("llama"), R"({"type": "yarn"})"), "yarn");
+  EXPECT_EQ(kind_of(*find_family("llama"), R"({"type": "yarn"})"), "yarn");
 }
 
 TEST(RopeScaling, KeysWithoutEffectAreSaid) {

@@ -41,7 +41,7 @@ TEST(SteppedRuns, HoldEachElementOnceWithItsDecay) {
 
 // Each range is one kernel launch on a GPU: a layer needs one with decay and one without.
 TEST(SteppedRuns, AreFewWhereNothingIsPadded) {
-  ModelConfig model = divisible_model(Architecture::gpt2, true);
+  ModelConfig model = divisible_model("gpt2", true);
   model.intermediate = 64;
   const Stage stage(model, {}, 16);
   for (const ParameterBlock& block : lay_out_blocks(stage, {}))
@@ -53,7 +53,7 @@ TEST(SteppedRuns, AreFewWhereNothingIsPadded) {
 
 // Random rounding numbers the elements of each parameter, so each range names its parameter.
 TEST(SteppedRuns, ApartTheyAreOneParameterEach) {
-  const Stage stage(divisible_model(Architecture::llama, false), {}, 16);
+  const Stage stage(divisible_model("llama", false), {}, 16);
   for (const ParameterBlock& block : lay_out_blocks(stage, {.size = 2, .rank = 1, .zero_stage = 1}))
     for (const SteppedRun& run : stepped_runs(block, true)) {
       const PlacedParameter& param = block.params[static_cast<std::size_t>(run.parameter)];

@@ -213,8 +213,7 @@ TEST(Gathers, SmallParametersAreThereAlways) {
 // Bytes of state per parameter, by what each ZeRO level divides by N (Rajbhandari et al. 2020): 16
 // without ZeRO, 18 for 16-bit parameters with float32 gradients.
 TEST(StateBytes, AreThoseOfTheModel) {
-  ModelConfig model =
-      divisible_model(Architecture::gpt2, true);  // large enough to make padding negligible
+  ModelConfig model = divisible_model("gpt2", true);  // large enough to make padding negligible
   model.hidden = 192;
   model.head_size = 16;
   model.intermediate = 768;

@@ -5,7 +5,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "src/model/architecture.hpp"
+#include "src/model/families/families.hpp"
 #include "tests/io/fixtures.hpp"
 #include "tests/state/stage_grid.hpp"
 
@@ -87,7 +87,7 @@ TEST_F(RenamedWeights, APrefixMayStandBeforeNamesOfTheModelWithoutItsHead) {
 TEST_F(RenamedWeights, ATiedHeadMayBeAllThatIsThereBehindAPrefix) {
   ModelConfig model = golden_model("gpt2-tiny");
   model.tied_embeddings = true;
-  const ModelNames names = ModelNames::of(model);
+  const ModelNames& names = family_of(model).block.outside;
   rename("gpt2-tiny", [&](const std::string& name) {
     return "module." + (name == names.token_embedding ? names.head : name);
   });
@@ -155,9 +155,9 @@ TEST_F(RenamedWeights, WrappersMayStandBehindAPrefix) {
 TEST_F(RenamedWeights, ATiedHeadMayBeWrapped) {
   ModelConfig model = golden_model("gpt2-tiny");
   model.tied_embeddings = true;
-  const ModelNames names = ModelNames::of(model);
+  const ModelNames& names = family_of(model).block.outside;
   rename("gpt2-tiny", [&](const std::string& name) {
-    return name == names.token_embedding ? "_orig_mod." + names.head
+    return name == names.token_embedding ? std::string("_orig_mod.") + names.head
                                          : in_layers(name, "_orig_mod.");
   });
   const HuggingfaceWeights weights(directory_.path(), model);

@@ -63,7 +63,7 @@ TEST(FreshWeights, CopiesEqualTheirOwners) {
 }
 
 TEST(FreshWeights, HaveTheDeviationsOfTheirArchitecture) {
-  ModelConfig model = divisible_model(Architecture::gpt2, false);
+  ModelConfig model = divisible_model("gpt2", false);
   model.hidden = 480;
   model.head_size = 40;
   model.intermediate = 500;

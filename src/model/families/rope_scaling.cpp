@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/config/model/rope_scaling.hpp"
+#include "src/model/families/rope_scaling.hpp"
 
 #include <fmt/format.h>
 
@@ -121,8 +121,6 @@ void check_kind(Settings& s, const RopeKind& kind, const RopeShape& shape,
                         kind.name, shape.theta));
 }
 
-}  // namespace
-
 RopeScaling read_rope_scaling(Settings& s, const RopeShape& shape, ErrorList& errors) {
   RopeScaling scaling;
   scaling.type = s.string(section + "rope_type");
@@ -137,6 +135,26 @@ RopeScaling read_rope_scaling(Settings& s, const RopeShape& shape, ErrorList& er
   check_context(s, kind, scaling);
   check_kind(s, kind, shape, scaling, errors);
   return scaling;
+}
+
+// Rotated dimensions of a head; 0: all.
+int read_rotary_size(Settings& s, const ModelConfig& m, ErrorList& errors) {
+  const std::string path = "model.partial_rotary_factor";
+  if (!s.has(path) || s.number(path) == 1.0) return 0;
+  const int size = static_cast<int>(m.head_size * s.number(path));
+  if ((size < 2 || size % 2 != 0) && is_sound(s, path))
+    s.error(errors, path,
+            fmt::format("{} of a head of {} dimensions are {}, which are not pairs", s.number(path),
+                        m.head_size, size));
+  return std::max(2, size / 2 * 2);
+}
+
+}  // namespace
+
+void read_rope_section(Settings& s, ModelConfig& m, ErrorList& errors) {
+  m.rope_theta = s.number("model.rope_theta");
+  m.rotary_size = read_rotary_size(s, m, errors);
+  m.rope_scaling = read_rope_scaling(s, rope_shape(m, m.positions), errors);
 }
 
 void write_rope_scaling(const RopeScaling& scaling, nlohmann::ordered_json& root) {

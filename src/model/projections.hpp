@@ -1,33 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Differences between architectures: their layers, and the names, orientation and initial values of
-// their tensors under Hugging Face.
+// The linear maps of a block, from the spec of its architecture: which heads and features a tensor
+// rank has, and the tensors of the checkpoint that they are cut from.
 #include <string>
 
 #include "src/config/config.hpp"
+#include "src/model/families/families.hpp"
 #include "src/model/linear.hpp"
 
 namespace triax {
 
-/// Layers and variants that a model is made of.
-struct ArchitectureTraits {
-  bool layer_norm;       // LayerNorm, with a bias; else RMSNorm
-  bool gated_mlp;        // SwiGLU of two maps; else GELU of one
-  bool rotary;           // rotary positions; else learned ones
-  bool fused_qkv;        // one tensor holds queries, keys and values
-  bool scaled_residual;  // maps that add to the residual stream start smaller
-  WeightOrder order;
-};
-const ArchitectureTraits& traits_of(const ModelConfig& model);
-
-/// Names of the tensors outside the blocks; position_embedding is empty without learned positions.
-struct ModelNames {
-  std::string token_embedding, position_embedding, final_norm, head;
-  static ModelNames of(const ModelConfig& model);
-};
-/// Names of a norm in block `layer`: "transformer.h.3.ln_1".
-std::string attention_norm_name(const ModelConfig& model, int layer);
-std::string mlp_norm_name(const ModelConfig& model, int layer);
+/// Name of a part of block `layer`: "transformer.h.3.ln_1". Empty if `part` is.
+std::string block_name(const ModelConfig& model, int layer, const char* part);
 
 /// Query, key and value heads of a tensor rank.
 struct HeadShard {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The layers of one pipeline stage, and the partition of the model into stages.
+// The layers of one pipeline stage.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -19,24 +19,6 @@ struct StagePlace {
   int chunks = 1;  // model chunks per stage; global chunk g is chunk g / stages of stage g % stages
   TensorShard tensor;
 };
-
-/// First transformer block of each global chunk, and the end: chunks + 1 numbers. The partition
-/// minimises the FLOPs of the most expensive chunk; the last chunk includes the head. Throws
-/// UsageError if there are fewer blocks than chunks.
-std::vector<int> partition_blocks(const ModelConfig& model, int chunks,
-                                  std::int64_t sequence_length);
-
-/// FLOPs of one token's forward pass, 2 per multiply-add.
-struct ForwardFlops {
-  double block, head;
-};
-ForwardFlops forward_flops(const ModelConfig& model, std::int64_t sequence_length);
-/// FLOPs of one token's training step: three times the forward pass (6 N, plus the causal half of
-/// attention).
-double training_flops_per_token(const ModelConfig& model, std::int64_t sequence_length);
-/// Attention's share of training_flops_per_token. Counting the whole square instead adds as much
-/// again.
-double attention_flops_per_token(const ModelConfig& model, std::int64_t sequence_length);
 
 /// Purpose of a Stage: `run` computes what its layers share (rotary positions), `plan` does not.
 enum class StageUse : std::uint8_t { run, plan };
@@ -72,9 +54,12 @@ class Stage {
   std::size_t scratch_bytes(const BatchShape& shape) const;
 
  private:
+  std::vector<Tensor> make_ropes(const ModelConfig& model, std::int64_t sequence_length,
+                                 const MemorySource& memory);
+
   StagePlace place_;
   StageUse use_;
-  Memory rope_;
+  Memory rope_;  // the tables of all of the model's rotary positions, one after another
   std::int64_t table_bytes_ = 0;
   std::vector<std::vector<std::unique_ptr<Layer>>> layers_;
   std::vector<std::vector<std::string>> names_;
