@@ -60,6 +60,15 @@ TEST(VectorMath, FlushedExpOfAllThatDoesNotExceedItsBound) {
   EXPECT_EQ(fast_exp_flushed(88.75F), infinity);
 }
 
+TEST(VectorMath, TanhOfAllKindsOfFloats) {
+  for_floats([](float x) { expect_close(fast_tanh(x), std::tanh(double{x}), x); });
+  for (float x = -12.0F; x < 12.0F; x += 0x1p-12F)  // where it bends
+    expect_close(fast_tanh(x), std::tanh(double{x}), x);
+  EXPECT_EQ(fast_tanh(0.0F), 0.0F);
+  EXPECT_EQ(fast_tanh(infinity), 1.0F);
+  EXPECT_EQ(fast_tanh(-infinity), -1.0F);
+}
+
 TEST(VectorMath, ExpOfAVectorHasTheBitsOfExpOfAFloat) {
   for_floats([](float x) {
     const FloatVector all = fast_exp(FloatVector{} + x);
@@ -74,6 +83,18 @@ TEST(VectorMath, ExpOfAVectorHasTheBitsOfExpOfAFloat) {
     ASSERT_EQ(std::bit_cast<std::uint32_t>(float{flushed[vector_floats - 1]}),
               std::bit_cast<std::uint32_t>(fast_exp_flushed(x)))
         << "at " << x;
+  });
+}
+
+TEST(VectorMath, TanhOfAVectorHasTheBitsOfTanhOfAFloat) {
+  for_floats([](float x) {
+    const FloatVector all = fast_tanh(FloatVector{} + x);
+    if (std::isnan(x))
+      ASSERT_TRUE(std::isnan(all[0]));
+    else
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(float{all[vector_floats - 1]}),
+                std::bit_cast<std::uint32_t>(fast_tanh(x)))
+          << "at " << x;
   });
 }
 
