@@ -6,9 +6,15 @@
 
 namespace triax {
 
-/// Options of attention_forward and attention_backward.
+/// Options of attention_forward, attention_backward and cached_attention.
 struct AttentionOptions {
   float scale = 1.0F;  // of q k^T, usually 1/sqrt(D)
+  /// Keys that a query sees, its own included (query i: keys i - window + 1 to i); 0: all. Sliding
+  /// windows: Beltagy et al. 2020, "Longformer".
+  std::int64_t window = 0;
+  /// Scores become soft_cap tanh(score / soft_cap), before the mask (Gemma Team 2024, "Gemma 2");
+  /// 0: none.
+  float soft_cap = 0.0F;
   /// Applied to the probabilities. Element (b, h, i, j) has index ((b H + h) T + i) T + j, where b
   /// and h are global and H is total_heads.
   Dropout dropout = {};
@@ -23,9 +29,11 @@ struct AttentionOptions {
 /// cuDNN, its workspace (at most 1 GiB) for the types and heads that it supports.
 std::size_t attention_scratch_bytes(const Shape& queries, DType type, MemorySpace space);
 
-/// out = softmax(scale q k^T + causal mask) v.
+/// out = softmax(cap(scale q k^T) + mask) v, with the soft cap and the causal mask or window of
+/// `options`. Tiles of keys outside the window take no time.
 /// q, out: (B, T, H, D); k, v: (B, T, Hkv, D) with H a multiple of Hkv (query head h reads key head
-/// h / (H / Hkv)); lse: (B, H, T), the log-sum-exp of each row, kept for the backward pass.
+/// h / (H / Hkv)); lse: (B, H, T), the log-sum-exp of each row of capped scores, kept for the
+/// backward pass.
 /// Views may be strided (slices of a fused qkv matrix); the last dimension has stride 1. All have
 /// one type, float32, bfloat16 or half precision, except lse, which is float32. All arithmetic is
 /// float32; each result is rounded once. Exceptions: a device multiplies 16-bit types on tensor

@@ -62,7 +62,7 @@ struct Backward {
   // `query` and `key` are already scaled.
   void accumulate(std::int64_t worker, std::int64_t i0, std::int64_t j0, std::int64_t keys) const {
     const std::int64_t rows = std::min(tile_size, n.length - i0);
-    const bool diagonal = i0 == j0;
+    const TileMask mask = mask_of(n, i0, j0);
     TileProduct product{.rows = keys,
                         .columns = n.head_size,
                         .depth = rows,
@@ -73,8 +73,8 @@ struct Backward {
                         .b_stride = width(),
                         .c = scratch.dvalue.of(worker),
                         .c_stride = width(),
-                        .accumulate = !diagonal,
-                        .triangle = diagonal ? Triangle::a_upper : Triangle::none};
+                        .accumulate = !mask.diagonal,
+                        .triangle = mask.transposed()};
     tile_product(product);
     product.a = scratch.dscore.of(worker);
     product.b = scratch.query.of(worker) + i0 * width();
@@ -90,8 +90,8 @@ struct Backward {
                   .b_stride = width(),
                   .c = scratch.dquery.of(worker) + i0 * width(),
                   .c_stride = width(),
-                  .accumulate = j0 > 0,
-                  .triangle = diagonal ? Triangle::a_lower : Triangle::none});
+                  .accumulate = j0 > first_key_tile(n, i0),
+                  .triangle = mask.triangle()});
   }
 };
 

@@ -11,14 +11,14 @@
 //   take_scores(worker, rows)            converts the final two for accumulate()
 //   accumulate(worker, i0, j0, keys)     dv += P^T dout, dk += dS^T q, dq += dS k, scaled
 #include <algorithm>
-#include <limits>
 
 #include "kernels/attention/steps.hpp"
 #include "kernels/attention/work.hpp"
 
 namespace triax::attention {
 
-/// Recomputes a tile of probabilities (after dropout) and the gradient of its scores.
+/// Recomputes a tile of probabilities (after dropout) and the gradient of its scores before the
+/// cap.
 template <class Pass>
 void score_gradient(const Pass& pass, std::int64_t worker, std::int64_t b, std::int64_t h,
                     std::int64_t i0, std::int64_t j0) {
@@ -28,16 +28,22 @@ void score_gradient(const Pass& pass, std::int64_t worker, std::int64_t b, std::
   float* probability = scratch.probability.of(worker);
   float* dscore = scratch.dscore.of(worker);
   pass.scores(worker, b, h, i0, j0);
-  const bool diagonal = i0 == j0;
-  if (diagonal) {
-    scale_tile(probability, pass.scale(), rows);
-    fill_above_diagonal(probability, rows, -std::numeric_limits<float>::infinity());
-    fill_above_diagonal(dscore, rows, 0.0F);
+  const TileMask mask = mask_of(n, i0, j0);
+  const float* lse = lse_of(pass.lse, b, h) + i0;
+  const float* delta = scratch.delta.of(worker) + i0;
+  const float* keep = fill_keep(scratch.keep.of(worker), pass.options, n, b, h, i0, j0);
+  if (const float cap = pass.options.soft_cap; cap > 0.0F) {
+    capped_gradient(dscore, probability, pass.scale(), cap, lse, keep, delta, rows);
+    if (mask.hides(rows)) {
+      fill_hidden(probability, rows, mask, 0.0F);
+      fill_hidden(dscore, rows, mask, 0.0F);
+    }
+  } else {
+    const float scale = mask_scores(probability, pass.scale(), 0.0F, mask, rows);
+    if (mask.hides(rows)) fill_hidden(dscore, rows, mask, 0.0F);
+    probabilities(probability, scale, lse, rows);
+    softmax_gradient(dscore, probability, keep, delta, rows);
   }
-  probabilities(probability, diagonal ? 1.0F : pass.scale(), lse_of(pass.lse, b, h) + i0, rows);
-  softmax_gradient(dscore, probability,
-                   fill_keep(scratch.keep.of(worker), pass.options, n, b, h, i0, j0),
-                   scratch.delta.of(worker) + i0, rows);
   pass.take_scores(worker, rows);
 }
 
@@ -51,7 +57,8 @@ void key_tile_backward(const Pass& pass, std::int64_t worker, std::int64_t b, st
   const std::int64_t key_head = h / n.group();
   const std::int64_t width = pass.width();
   pass.take_keys(worker, b, h, j0, keys);
-  for (std::int64_t i0 = j0; i0 < n.length; i0 += tile_size) {
+  const std::int64_t end = end_of_queries(n, j0, keys);
+  for (std::int64_t i0 = j0; i0 < end; i0 += tile_size) {
     score_gradient(pass, worker, b, h, i0, j0);
     pass.accumulate(worker, i0, j0, keys);
   }

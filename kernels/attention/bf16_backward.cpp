@@ -70,7 +70,7 @@ struct PairBackward {
 
   void accumulate(std::int64_t worker, std::int64_t i0, std::int64_t j0, std::int64_t keys) const {
     const std::int64_t rows = std::min(tile_size, n.length - i0);
-    const bool diagonal = i0 == j0;
+    const TileMask mask = mask_of(n, i0, j0);
     PairProduct product{.rows = keys,
                         .columns = n.head_size,
                         .depth = (rows + 1) / 2,
@@ -81,8 +81,8 @@ struct PairBackward {
                         .b_stride = width(),
                         .c = scratch.dvalue.of(worker),
                         .c_stride = width(),
-                        .accumulate = !diagonal,
-                        .triangle = diagonal ? Triangle::a_upper : Triangle::none};
+                        .accumulate = !mask.diagonal,
+                        .triangle = mask.transposed()};
     pair_product(product);
     product.a = scratch.dscore_pairs.words(worker);
     product.b = scratch.query.words(worker) + i0 / 2 * width();
@@ -98,8 +98,8 @@ struct PairBackward {
                   .b_stride = width(),
                   .c = scratch.dquery.of(worker) + i0 * width(),
                   .c_stride = width(),
-                  .accumulate = j0 > 0,
-                  .triangle = diagonal ? Triangle::a_lower : Triangle::none});
+                  .accumulate = j0 > first_key_tile(n, i0),
+                  .triangle = mask.triangle()});
   }
 };
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 
 #include "kernels/attention/bf16.hpp"
 
@@ -33,9 +32,10 @@ struct ForwardPass {
     const OnlineSoftmax state{scratch.largest.of(worker), scratch.sum.of(worker)};
     const HeadView<Bf16> query = head_of<Bf16>(q, b, h);
     reset(state, rows);
-    for (std::int64_t j0 = 0; j0 <= i0; j0 += tile_size) {
+    const std::int64_t first = first_key_tile(n, i0);
+    for (std::int64_t j0 = first; j0 <= i0; j0 += tile_size) {
       float* scores = scratch.scores.of(worker);
-      const bool diagonal = j0 == i0;
+      const TileMask mask = mask_of(n, i0, j0);
       pair_product({.rows = rows,
                     .columns = tile_size,
                     .depth = n.head_size / 2,
@@ -46,13 +46,10 @@ struct ForwardPass {
                     .b_stride = tile_size,
                     .c = scores,
                     .c_stride = tile_size,
-                    .triangle = diagonal ? Triangle::c_lower : Triangle::none});
-      if (diagonal) {
-        scale_tile(scores, options.scale, rows);
-        fill_above_diagonal(scores, rows, -std::numeric_limits<float>::infinity());
-      }
-      softmax_step(scores, diagonal ? 1.0F : options.scale, state,
-                   j0 > 0 ? scratch.out.of(worker) : nullptr, pair_width(n), rows);
+                    .triangle = mask.diagonal ? Triangle::c_lower : Triangle::none});
+      const float scale = mask_scores(scores, options.scale, options.soft_cap, mask, rows);
+      softmax_step(scores, scale, state, j0 > first ? scratch.out.of(worker) : nullptr,
+                   pair_width(n), rows);
       const float* keep = fill_keep(scratch.keep.of(worker), options, n, b, h, i0, j0);
       if (keep != nullptr) multiply_tile(scores, keep, rows);
       pairs_along_rows(scratch.probability.words(worker), scores, rows, tile_size);
@@ -66,8 +63,8 @@ struct ForwardPass {
                     .b_stride = pair_width(n),
                     .c = scratch.out.of(worker),
                     .c_stride = pair_width(n),
-                    .accumulate = j0 > 0,
-                    .triangle = diagonal ? Triangle::a_lower : Triangle::none});
+                    .accumulate = j0 > first,
+                    .triangle = mask.triangle()});
     }
     finish_rows(head_of<Bf16>(out, b, h), lse_of(lse, b, h), i0, rows, state,
                 scratch.out.of(worker), pair_width(n), n.head_size);

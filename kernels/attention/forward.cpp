@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 
 #include "kernels/attention/pair_passes.hpp"
 #include "kernels/attention/steps.hpp"
@@ -40,9 +39,10 @@ struct Forward {
     reset(state, rows);
     pack_rows(scratch.query.of(worker), width_of(n), head_of<E>(q, b, h), i0, rows, n.head_size,
               options.scale);
-    for (std::int64_t j0 = 0; j0 <= i0; j0 += tile_size) {
+    const std::int64_t first = first_key_tile(n, i0);
+    for (std::int64_t j0 = first; j0 <= i0; j0 += tile_size) {
       float* scores = scratch.scores.of(worker);
-      const bool diagonal = j0 == i0;
+      const TileMask mask = mask_of(n, i0, j0);
       tile_product({.rows = rows,
                     .columns = tile_size,
                     .depth = n.head_size,
@@ -53,9 +53,10 @@ struct Forward {
                     .b_stride = tile_size,
                     .c = scores,
                     .c_stride = tile_size,
-                    .triangle = diagonal ? Triangle::c_lower : Triangle::none});
-      if (diagonal) fill_above_diagonal(scores, rows, -std::numeric_limits<float>::infinity());
-      softmax_step(scores, 1.0F, state, j0 > 0 ? scratch.out.of(worker) : nullptr, width_of(n),
+                    .triangle = mask.diagonal ? Triangle::c_lower : Triangle::none});
+      // `query` is already scaled.
+      const float scale = mask_scores(scores, 1.0F, options.soft_cap, mask, rows);
+      softmax_step(scores, scale, state, j0 > first ? scratch.out.of(worker) : nullptr, width_of(n),
                    rows);
       const float* keep = fill_keep(scratch.keep.of(worker), options, n, b, h, i0, j0);
       if (keep != nullptr) multiply_tile(scores, keep, rows);
@@ -69,8 +70,8 @@ struct Forward {
                     .b_stride = width_of(n),
                     .c = scratch.out.of(worker),
                     .c_stride = width_of(n),
-                    .accumulate = j0 > 0,
-                    .triangle = diagonal ? Triangle::a_lower : Triangle::none});
+                    .accumulate = j0 > first,
+                    .triangle = mask.triangle()});
     }
     finish_rows(head_of<E>(out, b, h), lse_of(lse, b, h), i0, rows, state, scratch.out.of(worker),
                 width_of(n), n.head_size);

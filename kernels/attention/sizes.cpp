@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/attention/sizes.hpp"
 
+#include <algorithm>
+
 namespace triax::attention {
+
+std::int64_t window_within(const AttentionOptions& options, std::int64_t length) {
+  check(options.window >= 0 && options.soft_cap >= 0.0F,
+        "attention with a window of {} and a soft cap of {}", options.window, options.soft_cap);
+  return options.window == 0 ? length : std::min(options.window, length);
+}
 
 Sizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
   check(q.rank() == 4 && k.rank() == 4 && v.shape() == k.shape(), "attention of {}, {} and {}",
         q.shape(), k.shape(), v.shape());
-  const Sizes n{q.size(0), q.size(1), q.size(2), k.size(2), q.size(3)};
+  const Sizes n{q.size(0), q.size(1), q.size(2),
+                k.size(2), q.size(3), window_within(options, q.size(1))};
   check(k.shape() == Shape({n.batch, n.length, n.key_heads, n.head_size}),
         "attention of {} with keys {}", q.shape(), k.shape());
   check(n.head_size >= 1 && n.key_heads >= 1 && n.heads % n.key_heads == 0,

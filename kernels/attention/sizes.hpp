@@ -14,8 +14,13 @@ struct Sizes {
   std::int64_t heads = 0;
   std::int64_t key_heads = 0;
   std::int64_t head_size = 0;  // D
+  std::int64_t window = 0;     // keys that a query sees at most: from 1 to T
   std::int64_t group() const { return heads / key_heads; }
 };
+
+/// Keys that one of `length` queries sees at most, from 1 to `length`. An internal error if the
+/// window or the soft cap of `options` is negative.
+std::int64_t window_within(const AttentionOptions& options, std::int64_t length);
 
 /// The sizes that q, k and v agree on. An internal error if they or the options do not agree.
 Sizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options);

@@ -4,11 +4,41 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "kernels/attention/pack.hpp"
 #include "kernels/attention/sizes.hpp"
 
 namespace triax::attention {
+
+/// First tile of keys that queries from i0 on see.
+inline std::int64_t first_key_tile(const Sizes& n, std::int64_t i0) {
+  return std::max<std::int64_t>(i0 - n.window + 1, 0) / tile_size * tile_size;
+}
+
+/// End of the queries that see one of `keys` keys from j0 on.
+inline std::int64_t end_of_queries(const Sizes& n, std::int64_t j0, std::int64_t keys) {
+  return std::min(n.length, j0 + keys - 1 + n.window);
+}
+
+/// Mask of the tile of queries from i0 and keys from j0.
+inline TileMask mask_of(const Sizes& n, std::int64_t i0, std::int64_t j0) {
+  return {.diagonal = i0 == j0, .before = i0 - j0 - n.window + 1};
+}
+
+/// Caps the scores of a tile, unless `soft_cap` is 0, and hides those that the mask hides. Returns
+/// the scale that is left to apply: a tile without mask and cap is not touched.
+inline float mask_scores(float* scores, float scale, float soft_cap, const TileMask& mask,
+                         std::int64_t rows) {
+  const bool capped = soft_cap > 0.0F;
+  if (!capped && !mask.hides(rows)) return scale;
+  if (capped)
+    cap_scores(scores, scale, soft_cap, rows);
+  else if (scale != 1.0F)
+    scale_tile(scores, scale, rows);  // first: infinity times the scale may be NaN
+  fill_hidden(scores, rows, mask, -std::numeric_limits<float>::infinity());
+  return 1.0F;
+}
 
 /// Writes rows [first, first + rows) of `out` = tile / sums, and their log-sum-exps. tile: (rows,
 /// width); lse: all rows of the head.

@@ -17,13 +17,20 @@ constexpr int sum_vectors = widest_vector / vector_floats;  // vectors per row o
 constexpr int dropout_chains = tile_size / (4 * vector_floats);
 }  // namespace
 
-void fill_above_diagonal(float* tile, std::int64_t rows, float value) {
-  for (std::int64_t r = 0; r < rows; ++r)
-    std::fill(tile + r * tile_size + r + 1, tile + (r + 1) * tile_size, value);
+void fill_hidden(float* tile, std::int64_t rows, const TileMask& mask, float value) {
+  for (std::int64_t r = 0; r < rows; ++r, tile += tile_size) {
+    if (mask.diagonal) std::fill(tile + r + 1, tile + tile_size, value);
+    std::fill_n(tile, std::clamp<std::int64_t>(r + mask.before, 0, tile_size), value);
+  }
+}
+
+void cap_scores(float* scores, float scale, float cap, std::int64_t rows) {
+  for (std::int64_t i = 0; i < rows * tile_size; i += vector_floats)
+    store(scores + i, cap * fast_tanh(load(scores + i) * (scale / cap)));
 }
 
 void reset(const OnlineSoftmax& state, std::int64_t rows) {
-  std::fill_n(state.largest, rows, -std::numeric_limits<float>::infinity());
+  std::fill_n(state.largest, rows, std::numeric_limits<float>::lowest());
   std::fill_n(state.sum, rows * widest_vector, 0.0F);
 }
 
@@ -97,6 +104,20 @@ void softmax_gradient(float* d_probability, float* probability, const float* kee
       }
     }
   }
+}
+
+void capped_gradient(float* d_probability, float* scores, float scale, float cap, const float* lse,
+                     const float* keep, const float* delta, std::int64_t rows) {
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t i = r * tile_size; i < (r + 1) * tile_size; i += vector_floats) {
+      const FloatVector kept = keep == nullptr ? FloatVector{} + 1.0F : load(keep + i);
+      const FloatVector bent = fast_tanh(load(scores + i) * (scale / cap));
+      const FloatVector probability =
+          fast_exp(multiply_add(bent, FloatVector{} + cap, FloatVector{} - lse[r]));
+      const FloatVector slope = multiply_add(-bent, bent, FloatVector{} + 1.0F);
+      store(d_probability + i, probability * (kept * load(d_probability + i) - delta[r]) * slope);
+      store(scores + i, probability * kept);
+    }
 }
 
 void dropout_tile(float* keep, const Dropout& dropout, std::int64_t first_index,

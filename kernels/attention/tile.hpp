@@ -14,8 +14,28 @@ namespace triax::attention {
 /// fit the first- and second-level caches.
 constexpr std::int64_t tile_size = 64;
 
-/// Sets all elements above the diagonal (c > r: keys later than their query) to `value`.
-void fill_above_diagonal(float* tile, std::int64_t rows, float value);
+/// Elements of a tile whose key its query does not see.
+struct TileMask {
+  bool diagonal = false;    // those above the diagonal, c > r: keys later than their query
+  std::int64_t before = 0;  // those with c < r + before: keys before the window
+
+  /// True if it hides a key from one of `rows` queries.
+  bool hides(std::int64_t rows) const { return diagonal || rows - 1 + before > 0; }
+  /// Zeros of a tile of probabilities (queries, keys), and of the transposed tile.
+  Triangle triangle() const { return of(Triangle::a_lower, Triangle::a_upper); }
+  Triangle transposed() const { return of(Triangle::a_upper, Triangle::a_lower); }
+
+ private:
+  Triangle of(Triangle later, Triangle earlier) const {
+    return diagonal ? later : before >= 0 ? earlier : Triangle::none;
+  }
+};
+
+/// Sets all elements that `mask` hides to `value`.
+void fill_hidden(float* tile, std::int64_t rows, const TileMask& mask, float value);
+
+/// scores = cap tanh(scale scores / cap).
+void cap_scores(float* scores, float scale, float cap, std::int64_t rows);
 
 /// Running softmax statistics of each query over the keys seen so far (Milakov & Gimelshein 2018).
 struct OnlineSoftmax {
@@ -23,7 +43,8 @@ struct OnlineSoftmax {
   float* sum = nullptr;  // (tile_size, widest_vector): sums of exp(score - largest), one per lane
 };
 
-/// Resets the statistics to those of no keys.
+/// Resets the statistics to those of no keys. The largest score is finite: a row whose first tiles
+/// lie before its window has only hidden scores there, and infinity - infinity would be NaN.
 void reset(const OnlineSoftmax& state, std::int64_t rows);
 
 /// scores = exp(scale scores - largest), after updating `state` with the new scores. Rescales `out`
@@ -42,6 +63,11 @@ void probabilities(float* scores, float scale, const float* lse, std::int64_t ro
 /// probability *= keep. `keep` is null without dropout.
 void softmax_gradient(float* d_probability, float* probability, const float* keep,
                       const float* delta, std::int64_t rows);
+
+/// probabilities() and softmax_gradient() in one for capped scores, with the slope of the cap, 1 -
+/// (capped / cap)^2. Scores before the cap become probabilities.
+void capped_gradient(float* d_probability, float* scores, float scale, float cap, const float* lse,
+                     const float* keep, const float* delta, std::int64_t rows);
 
 /// keep[r][c] = dropout's factor of kept elements, or 0 (dropout_mask.hpp). The element's global
 /// index is first_index + r * row_stride + c.

@@ -25,6 +25,26 @@ struct AttentionSizes {
   }
 };
 
+/// Sliding window and soft cap of AttentionOptions; 0: none.
+struct AttentionLimits {
+  std::int64_t window = 0;
+  double soft_cap = 0.0;
+
+  /// The first key that a query at position i sees.
+  std::int64_t first_key(std::int64_t i) const {
+    return window == 0 ? 0 : std::max<std::int64_t>(i - window + 1, 0);
+  }
+  double capped(double score) const {
+    return soft_cap == 0.0 ? score : soft_cap * std::tanh(score / soft_cap);
+  }
+  /// Derivative of capped().
+  double slope(double score) const {
+    if (soft_cap == 0.0) return 1.0;
+    const double cosine = std::cosh(score / soft_cap);
+    return 1.0 / (cosine * cosine);
+  }
+};
+
 struct AttentionResult {
   Values out, lse;
 };
@@ -44,23 +64,27 @@ inline double kept(const Values& keep, const AttentionSizes& n, std::size_t row,
                       : keep[row * static_cast<std::size_t>(n.T) + static_cast<std::size_t>(j)];
 }
 
-/// out = keep * softmax(scale q k^T + causal mask) v, and the log-sum-exp of each row.
+/// out = keep * softmax(cap(scale q k^T) + causal mask or window) v, and the log-sum-exp of each
+/// row.
 inline AttentionResult attention_forward(const AttentionSizes& n, const Values& q, const Values& k,
-                                         const Values& v, double scale, const Values& keep) {
+                                         const Values& v, double scale, const Values& keep,
+                                         const AttentionLimits& limits = {}) {
   AttentionResult result{Values(q.size()), Values(std::size_t(n.B * n.H * n.T))};
   for (std::int64_t b = 0; b < n.B; ++b)
     for (std::int64_t h = 0; h < n.H; ++h)
       for (std::int64_t i = 0; i < n.T; ++i) {
         const std::size_t row = n.row(b, h, i);
-        Values score(std::size_t(i + 1));
-        for (std::int64_t j = 0; j <= i; ++j)
-          score[std::size_t(j)] = scale * dot(&q[n.query(b, i, h)], &k[n.key(b, j, h)], n.D);
+        const std::int64_t first = limits.first_key(i);
+        Values score;
+        for (std::int64_t j = first; j <= i; ++j)
+          score.push_back(
+              limits.capped(scale * dot(&q[n.query(b, i, h)], &k[n.key(b, j, h)], n.D)));
         const double largest = *std::max_element(score.begin(), score.end());
         double sum = 0;
         for (double s : score) sum += std::exp(s - largest);
         const double lse = result.lse[row] = largest + std::log(sum);
-        for (std::int64_t j = 0; j <= i; ++j) {
-          const double p = std::exp(score[std::size_t(j)] - lse) * kept(keep, n, row, j);
+        for (std::int64_t j = first; j <= i; ++j) {
+          const double p = std::exp(score[std::size_t(j - first)] - lse) * kept(keep, n, row, j);
           for (std::int64_t d = 0; d < n.D; ++d)
             result.out[n.query(b, i, h) + std::size_t(d)] += p * v[n.key(b, j, h) + std::size_t(d)];
         }
@@ -72,7 +96,8 @@ inline AttentionResult attention_forward(const AttentionSizes& n, const Values& 
 inline AttentionGradients attention_backward(const AttentionSizes& n, const Values& dout,
                                              const AttentionResult& saved, const Values& q,
                                              const Values& k, const Values& v, double scale,
-                                             const Values& keep) {
+                                             const Values& keep,
+                                             const AttentionLimits& limits = {}) {
   AttentionGradients g{Values(q.size()), Values(k.size()), Values(v.size())};
   for (std::int64_t b = 0; b < n.B; ++b)
     for (std::int64_t h = 0; h < n.H; ++h)
@@ -80,11 +105,13 @@ inline AttentionGradients attention_backward(const AttentionSizes& n, const Valu
         const std::size_t row = n.row(b, h, i);
         const std::size_t at_q = n.query(b, i, h);
         const double delta = dot(&dout[at_q], &saved.out[at_q], n.D);
-        for (std::int64_t j = 0; j <= i; ++j) {
+        for (std::int64_t j = limits.first_key(i); j <= i; ++j) {
           const std::size_t at_k = n.key(b, j, h);
-          const double p = std::exp(scale * dot(&q[at_q], &k[at_k], n.D) - saved.lse[row]);
+          const double score = scale * dot(&q[at_q], &k[at_k], n.D);
+          const double p = std::exp(limits.capped(score) - saved.lse[row]);
           const double m = kept(keep, n, row, j);
-          const double ds = scale * p * (m * dot(&dout[at_q], &v[at_k], n.D) - delta);
+          const double ds =
+              scale * limits.slope(score) * p * (m * dot(&dout[at_q], &v[at_k], n.D) - delta);
           for (std::size_t d = 0; d < static_cast<std::size_t>(n.D); ++d) {
             g.dq[at_q + d] += ds * k[at_k + d];
             g.dk[at_k + d] += ds * q[at_q + d];

@@ -91,6 +91,11 @@ class AttentionPass {
   Buffer scratch_;
 };
 
+/// Window and soft cap of `options` as the oracle takes them.
+inline reference::AttentionLimits limits_of(const AttentionOptions& options) {
+  return {options.window, options.soft_cap};
+}
+
 /// Dropout's factor for each probability, by the definition in kernels/random/dropout_mask.hpp.
 inline reference::Values keep_of(const reference::AttentionSizes& n,
                                  const AttentionOptions& options) {

@@ -3,8 +3,7 @@
 
 #include <omp.h>
 
-#include "kernels/matmul/tile_gemm_bf16.hpp"
-#include "tests/kernels/attention_pass.hpp"
+#include "tests/kernels/attention_oracle.hpp"
 
 namespace triax {
 namespace {
@@ -12,51 +11,8 @@ namespace {
 using reference::AttentionSizes;
 using reference::Values;
 using test::AttentionPass;
-using test::keep_of;
-
-// Relative error of the terms of a sum: tensor cores, and CPUs with products of bfloat16 pairs,
-// round probabilities and gradients of scores to 16 bits. lse and everything it is computed from
-// are float32.
-double rounding_of_terms(DType dtype) {
-  const bool pairs = dtype == DType::bf16 && pair_products_pay();
-  return pairs || test::space() == MemorySpace::device ? test::rounding_of(dtype) : 0.0;
-}
-
-// Every element is within `tolerance` times the largest element, plus one rounding to its type.
-void expect_near(const Tensor& actual, const Values& expected, double tolerance, const char* name) {
-  const Values got = test::to_double(actual);
-  ASSERT_EQ(got.size(), expected.size());
-  double largest = 0;
-  for (double e : expected) largest = std::max(largest, std::fabs(e));
-  const double rounding = test::rounding_of(actual.dtype());
-  tolerance += rounding_of_terms(actual.dtype());
-  for (std::size_t i = 0; i < got.size(); ++i)
-    ASSERT_NEAR(got[i], expected[i],
-                tolerance * std::max(largest, 1.0) + rounding * std::fabs(expected[i]))
-        << name << " element " << i;
-}
-
-void expect_like_reference(AttentionPass& run) {
-  const AttentionSizes& n = run.n;
-  SCOPED_TRACE(fmt::format("B {} T {} H {} Hkv {} D {} {}", n.B, n.T, n.H, n.Hkv, n.D,
-                           name_of(run.q.dtype())));
-  const Values keep = run.options.dropout.probability > 0 ? keep_of(n, run.options) : Values{};
-  const Values q = test::to_double(run.q);
-  const Values k = test::to_double(run.k);
-  const Values v = test::to_double(run.v);
-  const double scale = run.options.scale;
-  run.forward();
-  auto result = reference::attention_forward(n, q, k, v, scale, keep);
-  expect_near(run.out, result.out, 1e-6, "out");
-  expect_near(run.lse, result.lse, 1e-6, "lse");
-  result.out = test::to_double(run.out);  // rounded, as the backward pass gets it
-  run.backward();
-  const auto gradients =
-      reference::attention_backward(n, test::to_double(run.dout), result, q, k, v, scale, keep);
-  expect_near(run.dq, gradients.dq, 2e-6, "dq");
-  expect_near(run.dk, gradients.dk, 2e-6, "dk");
-  expect_near(run.dv, gradients.dv, 2e-6, "dv");
-}
+using test::expect_like_reference;
+using test::expect_near;
 
 class AttentionOf : public testing::TestWithParam<DType> {};
 INSTANTIATE_TEST_SUITE_P(Types, AttentionOf, test::every_type());
@@ -215,6 +171,12 @@ TEST(Attention, RefusesWhatDoesNotFit) {
                Error);
   run.options.dropout.probability = 0.5F;  // without total_heads
   EXPECT_THROW(run.forward(), Error);
+  run.options.dropout = {};
+  run.options.window = -1;
+  EXPECT_THROW(run.forward(), Error);
+  run.options.window = 0;
+  run.options.soft_cap = -1.0F;
+  EXPECT_THROW(run.backward(), Error);
 }
 
 TEST(AttentionScratch, IsForThreadsThatGetAHead) {

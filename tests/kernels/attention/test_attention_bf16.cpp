@@ -50,18 +50,21 @@ class PairAttention : public testing::TestWithParam<Isa> {
   // Within one rounding of a term and one of the sum.
   static void expect_like_reference(AttentionPass& run) {
     const AttentionSizes& n = run.n;
-    SCOPED_TRACE(fmt::format("B {} T {} H {} Hkv {} D {}", n.B, n.T, n.H, n.Hkv, n.D));
+    SCOPED_TRACE(fmt::format("B {} T {} H {} Hkv {} D {} window {} soft cap {}", n.B, n.T, n.H,
+                             n.Hkv, n.D, run.options.window, run.options.soft_cap));
     const double rounding = 2 * test::rounding_of(DType::bf16);
     const Values keep =
         run.options.dropout.probability > 0 ? test::keep_of(n, run.options) : Values{};
     const Values q = test::to_double(run.q), k = test::to_double(run.k), v = test::to_double(run.v);
     pass(run);
-    auto result = reference::attention_forward(n, q, k, v, run.options.scale, keep);
+    auto result = reference::attention_forward(n, q, k, v, run.options.scale, keep,
+                                               test::limits_of(run.options));
     expect_near(run.out, result.out, rounding, "out");
     expect_near(run.lse, result.lse, 1e-6, "lse");
     result.out = test::to_double(run.out);
-    const auto gradients = reference::attention_backward(n, test::to_double(run.dout), result, q, k,
-                                                         v, run.options.scale, keep);
+    const auto gradients =
+        reference::attention_backward(n, test::to_double(run.dout), result, q, k, v,
+                                      run.options.scale, keep, test::limits_of(run.options));
     expect_near(run.dq, gradients.dq, rounding, "dq");
     expect_near(run.dk, gradients.dk, rounding, "dk");
     expect_near(run.dv, gradients.dv, rounding, "dv");
@@ -103,6 +106,25 @@ TEST_P(PairAttention, Dropout) {
     run.options.total_heads = 4;
     expect_like_reference(run);
   }
+}
+
+TEST_P(PairAttention, Windows) {
+  for (const std::int64_t window : {1, 5, 16, 63, 64, 65, 128, 129}) {
+    AttentionPass run({1, 201, 4, 2, 32}, DType::bf16);
+    run.options.window = window;
+    expect_like_reference(run);
+  }
+}
+
+TEST_P(PairAttention, SoftCaps) {
+  for (const std::int64_t window : {0, 40})
+    for (const float soft_cap : {2.0F, 50.0F}) {
+      AttentionPass run({1, 130, 2, 2, 32}, DType::bf16);
+      run.options.scale = 0.5F;
+      run.options.window = window;
+      run.options.soft_cap = soft_cap;
+      expect_like_reference(run);
+    }
 }
 
 TEST_P(PairAttention, AnyScale) {

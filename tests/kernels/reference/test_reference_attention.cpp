@@ -12,7 +12,8 @@ using test::AttentionPass;
 using test::keep_of;
 
 // The oracle's gradients agree with central differences of its forward pass.
-TEST(ReferenceAttention, FiniteDifferences) {
+void expect_differences(const reference::AttentionLimits& limits) {
+  SCOPED_TRACE(fmt::format("window {} soft cap {}", limits.window, limits.soft_cap));
   const AttentionSizes n{1, 5, 2, 1, 3};
   AttentionOptions options;
   options.dropout = {.probability = 0.4F, .key = 5};
@@ -22,10 +23,10 @@ TEST(ReferenceAttention, FiniteDifferences) {
   const Values dout = test::to_double(run.dout);
   for (const Values& keep : {Values{}, keep_of(n, options)}) {
     const auto forward = [&] {
-      return reference::attention_forward(n, inputs[0], inputs[1], inputs[2], 0.7, keep);
+      return reference::attention_forward(n, inputs[0], inputs[1], inputs[2], 0.7, keep, limits);
     };
     const auto g = reference::attention_backward(n, dout, forward(), inputs[0], inputs[1],
-                                                 inputs[2], 0.7, keep);
+                                                 inputs[2], 0.7, keep, limits);
     const Values* gradients[3] = {&g.dq, &g.dk, &g.dv};
     for (int input = 0; input < 3; ++input)
       for (std::size_t i = 0; i < inputs[input].size(); ++i) {
@@ -41,6 +42,31 @@ TEST(ReferenceAttention, FiniteDifferences) {
         EXPECT_NEAR((*gradients[input])[i], slope, 1e-8) << "input " << input << " element " << i;
       }
   }
+}
+
+TEST(ReferenceAttention, FiniteDifferences) {
+  for (const std::int64_t window : {0, 1, 3})
+    for (const double soft_cap : {0.0, 0.8}) expect_differences({window, soft_cap});
+}
+
+// Soft caps of a thousand bend nothing, and a window of one leaves the query's own value.
+TEST(ReferenceAttention, Limits) {
+  const AttentionSizes n{1, 4, 1, 1, 2};
+  const AttentionPass run(n);
+  const Values q = test::to_double(run.q), k = test::to_double(run.k), v = test::to_double(run.v);
+  const auto out = [&](const reference::AttentionLimits& limits) {
+    return reference::attention_forward(n, q, k, v, 0.7, {}, limits).out;
+  };
+  EXPECT_EQ(out({1, 0.0}), v);
+  EXPECT_EQ(out({4, 0.0}), out({}));
+  EXPECT_NE(out({3, 0.0}), out({}));
+  test::expect_close(out({0, 1000.0}), out({}), 1e-5, "out");
+  // The last of two queries whose scores are 3 and 1 before a cap of 2.
+  const Values two = reference::attention_forward({1, 2, 1, 1, 1}, {0.0, 1.0}, {3.0, 1.0},
+                                                  {1.0, 0.0}, 1.0, {}, {0, 2.0})
+                         .out;
+  const double apart = 2.0 * (std::tanh(1.5) - std::tanh(0.5));
+  EXPECT_NEAR(two[1], 1.0 / (1.0 + std::exp(-apart)), 1e-12);
 }
 
 }  // namespace
