@@ -6,8 +6,8 @@
 
 namespace triax::attention {
 
-/// Cuts `positions` into splits of equal size, whole multiples of `block` except the last. It
-/// depends on `positions` alone.
+/// Cuts `positions`, those that a query sees, into splits of equal size, whole multiples of `block`
+/// except the last. It depends on `positions` alone.
 struct CachedCut {
   static constexpr std::int64_t block = 32;  // positions whose scores are computed together
   static constexpr std::int64_t most_parts = 64;
@@ -38,8 +38,8 @@ struct CachedPartials {
   }
 };
 
-/// The sizes that q and the cached k and v agree on (`length` is T). An internal error if they
-/// disagree or lie in another memory space.
+/// The sizes that q and the cached k and v agree on (`length` is T); `window` is left 0. An
+/// internal error if they disagree or lie in another memory space.
 Sizes cached_sizes_of(const Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v,
                       MemorySpace space);
 

@@ -54,7 +54,7 @@ void attention_backward(const Stream&, const Tensor&, const Tensor&, const Tenso
   absent("attention_backward");
 }
 void cached_attention(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                      float, Arena&) {
+                      const AttentionOptions&, Arena&) {
   absent("cached_attention");
 }
 

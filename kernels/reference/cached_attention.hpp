@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/reference/attention.hpp"
+
 namespace triax::reference {
 
 /// Row-major. q, out: (B, T, H, D), for the last T of n positions; k, v: (B, n, Hkv, D).
@@ -19,11 +21,13 @@ struct CachedAttentionSizes {
   }
 };
 
-/// softmax(scale q k^T + causal mask) v, without subtracting the maximum: scores must be small.
+/// softmax(cap(scale q k^T) + causal mask or window) v, without subtracting the maximum: scores
+/// must be small.
 inline std::vector<double> cached_attention(const CachedAttentionSizes& n,
                                             const std::vector<double>& q,
                                             const std::vector<double>& k,
-                                            const std::vector<double>& v, double scale) {
+                                            const std::vector<double>& v, double scale,
+                                            const AttentionLimits& limits = {}) {
   const auto width = static_cast<std::size_t>(n.D);
   std::vector<double> out(q.size());
   for (std::int64_t b = 0; b < n.B; ++b)
@@ -31,11 +35,12 @@ inline std::vector<double> cached_attention(const CachedAttentionSizes& n,
       for (std::int64_t h = 0; h < n.H; ++h) {
         const std::size_t row = n.query(b, t, h);
         double total = 0;
-        for (std::int64_t j = 0; j <= n.n - n.T + t; ++j) {
+        const std::int64_t own = n.n - n.T + t;
+        for (std::int64_t j = limits.first_key(own); j <= own; ++j) {
           const std::size_t at = n.key(b, j, h);
           double score = 0;
           for (std::size_t d = 0; d < width; ++d) score += q[row + d] * k[at + d];
-          const double p = std::exp(scale * score);
+          const double p = std::exp(limits.capped(scale * score));
           total += p;
           for (std::size_t d = 0; d < width; ++d) out[row + d] += p * v[at + d];
         }

@@ -146,7 +146,7 @@ void AttentionLayer::attend_to_cache(const Context& ctx, const Tensor& out, cons
         .restrided({1, positions, heads_.kv_heads, head_size_},
                    {positions * row, row, head_size_, 1});
   };
-  cached_attention(ctx.stream, out, q, half(0), half(1), scale(), ctx.scratch);
+  cached_attention(ctx.stream, out, q, half(0), half(1), {.scale = scale()}, ctx.scratch);
 }
 
 void AttentionLayer::forward(const Context& ctx, const Tensor* weights, const Tensor& h,

@@ -88,7 +88,7 @@ TEST_P(WarmCalls, Generation) {
   const Tensor out = c.slice(0, 0, 1).reshape(queries), q = b.slice(0, 0, 1).reshape(queries);
   EXPECT_EQ(warm_allocations([&] { copy_rows(stream, a, b); }), 0);
   EXPECT_EQ(warm_allocations(
-                [&] { cached_attention(stream, out, q, cache, cache, 1.0F, scratch.arena()); }),
+                [&] { cached_attention(stream, out, q, cache, cache, {}, scratch.arena()); }),
             0);
 }
 

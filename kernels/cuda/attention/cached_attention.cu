@@ -124,7 +124,7 @@ struct JoinParts {
 }  // namespace
 
 void cached_attention(const Stream& stream, const Tensor& out, const Tensor& q, const Tensor& k,
-                      const Tensor& v, float scale, Arena& scratch) {
+                      const Tensor& v, const AttentionOptions& options, Arena& scratch) {
   const auto n = triax::attention::cached_sizes_of(out, q, k, v, MemorySpace::device);
   const std::int64_t positions = k.size(1);
   const triax::attention::CachedCut cut(positions);
@@ -137,7 +137,7 @@ void cached_attention(const Stream& stream, const Tensor& out, const Tensor& q, 
                         .positions = positions,
                         .rows = n.batch * n.length * n.heads,
                         .part = cut.part,
-                        .scale = scale,
+                        .scale = options.scale,
                         .sums = partials.sums.as<float>(),
                         .stats = partials.stats.as<float>()};
   with_type(q.dtype(), [&]<class T>(Type<T>) {

@@ -29,7 +29,9 @@ class CachedPass {
         q(test::Array::random(dtype, n.B * n.T * n.H * n.D, 1)),
         k(test::Array::random(dtype, n.B * n.n * n.Hkv * n.D, 2)),
         v(test::Array::random(dtype, n.B * n.n * n.Hkv * n.D, 3)),
-        out(dtype, q.count(), nan) {}
+        out(dtype, q.count(), nan) {
+    options.scale = 1.0F / std::sqrt(static_cast<float>(n.D));
+  }
 
   void run() {
     const std::int64_t width = n.Hkv * n.D;
@@ -50,25 +52,33 @@ class CachedPass {
     const Shape queries{n.B, n.T, n.H, n.D};
     const std::size_t bytes = cached_attention_scratch_bytes(queries, n.n);
     test::Scratch scratch(bytes);
-    test::run(cached_attention, out.tensor(queries), q.tensor(queries), half(0), half(1), scale(),
+    test::run(cached_attention, out.tensor(queries), q.tensor(queries), half(0), half(1), options,
               scratch.arena());
     EXPECT_EQ(scratch.arena().used(), 0U);
     EXPECT_LE(scratch.arena().high_water(), bytes);
   }
-  float scale() const { return 1.0F / std::sqrt(static_cast<float>(n.D)); }
 
   Sizes n;
+  AttentionOptions options;
   test::Array q, k, v, out;
 };
 
-void expect_like_reference(const Sizes& n, DType dtype) {
-  SCOPED_TRACE(fmt::format("B {} T {} n {} H {} Hkv {} D {}", n.B, n.T, n.n, n.H, n.Hkv, n.D));
-  CachedPass pass(n, dtype);
+void expect_like_reference(CachedPass& pass) {
+  const Sizes& n = pass.n;
+  const AttentionOptions& options = pass.options;
+  SCOPED_TRACE(fmt::format("B {} T {} n {} H {} Hkv {} D {} window {} soft cap {}", n.B, n.T, n.n,
+                           n.H, n.Hkv, n.D, options.window, options.soft_cap));
   pass.run();
-  test::expect_close(pass.out,
-                     reference::cached_attention(n, pass.q.doubles(), pass.k.doubles(),
-                                                 pass.v.doubles(), pass.scale()),
-                     tolerance, "out");
+  test::expect_close(
+      pass.out,
+      reference::cached_attention(n, pass.q.doubles(), pass.k.doubles(), pass.v.doubles(),
+                                  options.scale, {options.window, options.soft_cap}),
+      tolerance, "out");
+}
+
+void expect_like_reference(const Sizes& n, DType dtype) {
+  CachedPass pass(n, dtype);
+  expect_like_reference(pass);
 }
 
 class CachedAttentionOf : public testing::TestWithParam<DType> {};
@@ -109,21 +119,90 @@ TEST_P(CachedAttentionOf, SeveralQueriesAndSamples) {
     expect_like_reference({2, T, n, 4, 2, 16}, GetParam());
 }
 
-// With all positions as queries, the result is that of training's attention.
-TEST_P(CachedAttentionOf, AgreesWithAttentionOfTheWhole) {
-  CachedPass pass({1, 100, 100, 4, 2, 16}, GetParam());
+TEST_P(CachedAttentionOf, Windows) {
+  for (const auto& [T, n] :
+       std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 200}, {3, 200}, {70, 130}})
+    for (const std::int64_t window : {1, 5, 31, 32, 33, 64, 129, 200}) {
+      CachedPass pass({2, T, n, 4, 2, 8}, GetParam());
+      pass.options.window = window;
+      expect_like_reference(pass);
+    }
+}
+
+TEST_P(CachedAttentionOf, SoftCaps) {
+  for (const std::int64_t window : {0, 40})
+    for (const float soft_cap : {2.0F, 50.0F}) {
+      CachedPass pass({1, 3, 100, 4, 2, 16}, GetParam());
+      pass.options = {.scale = 0.7F, .window = window, .soft_cap = soft_cap};
+      expect_like_reference(pass);
+    }
+}
+
+TEST_P(CachedAttentionOf, AWindowOfAllPositionsHasTheBitsOfNone) {
+  const Sizes n{1, 3, 100, 4, 2, 16};
+  CachedPass none(n, GetParam());
+  none.run();
+  for (const std::int64_t window : {100, 1000}) {
+    CachedPass all(n, GetParam());
+    all.options.window = window;
+    all.run();
+    EXPECT_EQ(all.out, none.out) << window;
+  }
+}
+
+TEST_P(CachedAttentionOf, DoesNotReadPositionsBeforeTheWindow) {
+  const Sizes n{1, 2, 300, 1, 1, 4};
+  CachedPass pass(n, GetParam());
+  pass.options.window = 40;
+  with_type(GetParam(), [&]<class T>(Type<T>) {
+    for (int i = 0; i < (n.n - 41) * 4; ++i)
+      pass.k.tensor().as<T>()[i] = pass.v.tensor().as<T>()[i] = T(nan);
+  });
   pass.run();
-  test::Array whole(GetParam(), pass.q.count());
+  for (const float x : pass.out.floats()) EXPECT_FALSE(std::isnan(x));
+  pass.options.window = 41;
+  pass.run();
+  EXPECT_TRUE(std::isnan(pass.out.floats()[0]));
+  EXPECT_FALSE(std::isnan(pass.out.floats()[4])) << "only the first query sees position 258";
+}
+
+// No time for positions before the window: they do not even move the edges of splits.
+TEST(CachedAttention, AWindowHasTheBitsOfItsPositionsAlone) {
+  const Shape queries{1, 1, 2, 16}, positions{1, 300, 2, 16};
+  test::Array q = test::Array::random(DType::f32, queries.elements(), 1);
+  test::Array k = test::Array::random(DType::f32, positions.elements(), 2);
+  test::Array v = test::Array::random(DType::f32, positions.elements(), 3);
+  const auto attend = [&](std::int64_t first, std::int64_t window) {
+    test::Array out(DType::f32, queries.elements());
+    test::Scratch scratch(cached_attention_scratch_bytes(queries, 300), MemorySpace::host);
+    const auto from_first = [&](const Tensor& x) { return x.slice(1, first, 300 - first); };
+    cached_attention(Stream(), out.tensor(queries), q.tensor(queries),
+                     from_first(k.tensor(positions)), from_first(v.tensor(positions)),
+                     {.window = window}, scratch.arena());
+    return out;
+  };
+  EXPECT_EQ(attend(0, 100), attend(200, 0));
+}
+
+// With all positions as queries, the result is that of training's attention.
+void expect_like_attention(const reference::AttentionLimits& limits, DType dtype) {
+  CachedPass pass({1, 100, 100, 4, 2, 16}, dtype);
+  pass.options.window = limits.window;
+  pass.options.soft_cap = static_cast<float>(limits.soft_cap);
+  pass.run();
+  test::Array whole(dtype, pass.q.count());
   std::vector<float> lse(400);
   const Shape queries{1, 100, 4, 16}, keys{1, 100, 2, 16};
-  test::Scratch scratch(attention_scratch_bytes(queries, GetParam(), test::space()));
-  AttentionOptions options;
-  options.scale = pass.scale();
+  test::Scratch scratch(attention_scratch_bytes(queries, dtype, test::space()));
   test::run(attention_forward, whole.tensor(queries), Tensor(lse.data(), {1, 4, 100}),
-            pass.q.tensor(queries), pass.k.tensor(keys), pass.v.tensor(keys), options,
+            pass.q.tensor(queries), pass.k.tensor(keys), pass.v.tensor(keys), pass.options,
             scratch.arena());
-  test::expect_close(pass.out, whole.doubles(), tolerance + 4 * test::rounding_of(GetParam()),
-                     "out");
+  test::expect_close(pass.out, whole.doubles(), tolerance + 4 * test::rounding_of(dtype), "out");
+}
+
+TEST_P(CachedAttentionOf, AgreesWithAttentionOfTheWhole) {
+  expect_like_attention({}, GetParam());
+  expect_like_attention({70, 3.0}, GetParam());
 }
 
 TEST_P(CachedAttentionOf, NotANumberIsNotHiddenAndNotSpread) {
@@ -178,6 +257,15 @@ TEST(CachedAttention, PartsCoverThePositions) {
 TEST(CachedAttention, RefusesMoreQueriesThanPositions) {
   EXPECT_THROW(expect_like_reference({1, 3, 2, 1, 1, 4}, DType::f32), Error);
   EXPECT_THROW(expect_like_reference({1, 1, 2, 3, 2, 4}, DType::f32), Error);
+}
+
+TEST(CachedAttention, RefusesDropoutAndNegativeWindows) {
+  CachedPass pass({1, 1, 2, 1, 1, 4}, DType::f32);
+  pass.options.dropout.probability = 0.5F;
+  EXPECT_THROW(pass.run(), Error);
+  pass.options.dropout = {};
+  pass.options.window = -1;
+  EXPECT_THROW(pass.run(), Error);
 }
 
 }  // namespace

@@ -162,22 +162,28 @@ TEST_P(KindsOfCode, Elements) {
 TEST_P(KindsOfCode, Attention) {
   constexpr std::int64_t batch = 2, length = 150, heads = 3, size = 40;
   constexpr std::int64_t count = batch * length * heads * size;
-  expect_same([&] {
+  const auto results = [&](std::int64_t window, float soft_cap) {
     const Shape shape = {batch, length, heads, size};
     Array q = random(1, count), k = random(2, count), v = random(3, count), dout = random(4, count);
     Array out = empty(count), lse(DType::f32, batch * heads * length);
     Array dq = empty(count), dk = empty(count), dv = empty(count);
     test::Scratch scratch(attention_scratch_bytes(shape, DType::f32, MemorySpace::host),
                           MemorySpace::host);
-    const AttentionOptions options{
-        .scale = 0.2F, .dropout = {.probability = 0.3F, .key = 7}, .total_heads = heads};
+    const AttentionOptions options{.scale = 0.2F,
+                                   .window = window,
+                                   .soft_cap = soft_cap,
+                                   .dropout = {.probability = 0.3F, .key = 7},
+                                   .total_heads = heads};
     attention_forward(stream, out.tensor(shape), lse.tensor({batch, heads, length}),
                       q.tensor(shape), k.tensor(shape), v.tensor(shape), options, scratch.arena());
     attention_backward(stream, dq.tensor(shape), dk.tensor(shape), dv.tensor(shape),
                        dout.tensor(shape), out.tensor(shape), lse.tensor({batch, heads, length}),
                        q.tensor(shape), k.tensor(shape), v.tensor(shape), options, scratch.arena());
     return Results{out, lse, dq, dk, dv};
-  });
+  };
+  for (const std::int64_t window : {0, 70})
+    for (const float soft_cap : {0.0F, 3.0F})
+      expect_same([&] { return results(window, soft_cap); });
 }
 
 TEST_P(KindsOfCode, CachedAttention) {
@@ -187,7 +193,7 @@ TEST_P(KindsOfCode, CachedAttention) {
     Array k = random(2, keys.elements()), v = random(3, keys.elements());
     test::Scratch scratch(cached_attention_scratch_bytes(queries, 150), MemorySpace::host);
     cached_attention(stream, out.tensor(queries), q.tensor(queries), k.tensor(keys), v.tensor(keys),
-                     0.2F, scratch.arena());
+                     {.scale = 0.2F, .window = 70, .soft_cap = 3.0F}, scratch.arena());
     return Results{out};
   });
 }
