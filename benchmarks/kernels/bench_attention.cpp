@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Causal attention, forward and backward, at GPT-2's and Llama's head shapes. A multiply-add of a
-// query and an earlier key counts, one that the mask removes does not: forward 2 products, backward
-// 5. The argument "device" runs it on a GPU.
+// query and an earlier key counts, one that the mask or the window removes does not: forward 2
+// products, backward 5. The argument "device" runs it on a GPU.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "benchmarks/support/place.hpp"
 #include "kernels/attention/attention.hpp"
@@ -17,6 +19,18 @@ using benchmark::RandomArray;
 struct Case {
   std::int64_t batch, length, heads, key_heads, head_size;
   DType type = DType::f32;
+  std::int64_t window = 0;
+
+  // Pairs of a query and a key that it sees, per head.
+  double pairs() const {
+    const std::int64_t most = window == 0 ? length : std::min(window, length);
+    return static_cast<double>(most * length - most * (most - 1) / 2);
+  }
+  std::string name() const {
+    return fmt::format("B={} T={} H={} Hkv={} D={} {}{}", batch, length, heads, key_heads,
+                       head_size, name_of(type),
+                       window == 0 ? "" : fmt::format(" window={}", window));
+  }
 };
 
 void run(const benchmark::Place& place, const Case& n, const benchmark::Limit& peak) {
@@ -38,17 +52,14 @@ void run(const benchmark::Place& place, const Case& n, const benchmark::Limit& p
   const Tensor v = slices(qkv, n.heads + n.key_heads, n.key_heads);
   AttentionOptions options;
   options.scale = 1.0F / std::sqrt(static_cast<float>(n.head_size));
+  options.window = n.window;
 
   const auto report = [&](std::string_view direction, double products, const auto& body) {
     const auto timing = place.time(body);
-    const double multiply_adds = static_cast<double>(n.batch * n.heads * n.head_size) *
-                                 static_cast<double>(n.length) * static_cast<double>(n.length + 1) /
-                                 2;
+    const double multiply_adds = static_cast<double>(n.batch * n.heads * n.head_size) * n.pairs();
     const double flops = 2 * products * multiply_adds / timing.seconds;
-    place.report("attention",
-                 fmt::format("{} B={} T={} H={} Hkv={} D={} {}", direction, n.batch, n.length,
-                             n.heads, n.key_heads, n.head_size, name_of(n.type)),
-                 timing, {"flops_per_second", flops}, peak);
+    place.report("attention", fmt::format("{} {}", direction, n.name()), timing,
+                 {"flops_per_second", flops}, peak);
   };
   const Stream& stream = place.stream();
   const auto forward = [&] { attention_forward(stream, out, lse, q, k, v, options, arena); };
@@ -86,6 +97,7 @@ void run(const benchmark::Place& place) {
     for (std::int64_t length : {64, 256, 512, 1024})
       run(place, {2, length, 12, 12, 64, type}, peak);
     run(place, {1, 1024, 8, 2, 128, type}, peak);
+    for (std::int64_t window : {0, 256}) run(place, {1, 2048, 12, 12, 64, type, window}, peak);
   }
 }
 
