@@ -52,7 +52,7 @@ c++filt <"$work/kernels" | sed -E '
   s/void triax::cuda::run_body</ /
   s/>\(triax::.*$//
   s/triax::cuda::\(anonymous namespace\)::|triax::cuda::|triax::|\(anonymous namespace\):://g
-  s/\((int|bool)\)//g
+  s/\((int|bool|Limits)\)//g
   s/(, )?\b(__nv_bfloat16|__half|Bf16|F16|float|double|unsigned char|long|unsigned int)\b//g
   s/<, /</g; s/<>//g; s/ +>/>/g; s/> *$/>/' |
   awk '
@@ -70,7 +70,7 @@ c++filt <"$work/kernels" | sed -E '
     # Shared memory of the launch shape (bytes), by head width (attention_shape.cpp): rows held, rows walked.
     function dynamic(name,   width) {
       width = name ~ /128/ ? 128 : 64
-      if (name ~ /^Forward<(64|128)>/) return (128 + 2 * 64) * width * 2
+      if (name ~ /^Forward<(64|128)/) return (128 + 2 * 64) * width * 2
       if (name ~ /^QueryGradient/) return (2 * 128 + 4 * 32) * width * 2
       if (name ~ /^KeyGradient/) return (width == 64 ? (2 * 64 + 4 * 64) * 64 * 2 + 1024 : (2 * 64 + 4 * 32) * 128 * 2 + 512)
       return 0

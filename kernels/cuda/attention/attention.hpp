@@ -2,8 +2,11 @@
 #pragma once
 // Tensor views, sizes and tile order shared by all attention kernels: those on tensor cores (16-bit
 // types, heads of up to 128, rows in whole 16-byte pieces) and the plain ones (everything else).
+#include <cmath>
+
 #include "kernels/attention/sizes.hpp"
 #include "kernels/cuda/attention/attention_shape.hpp"
+#include "kernels/cuda/attention/attention_window.hpp"
 #include "kernels/cuda/launch/views.hpp"
 #include "kernels/cuda/random/random_words.hpp"
 #include "kernels/random/dropout_mask.hpp"
@@ -36,6 +39,12 @@ bool aligned(const Heads<T>& heads) {
          heads.row_stride % wide<T> == 0 && heads.head_stride % wide<T> == 0;
 }
 
+/// Limits that a kernel is compiled for, so that attention without them pays nothing. Kernels for
+/// soft_cap also serve windows.
+enum class Limits { none, window, soft_cap };
+template <Limits limits>
+using Limited = std::integral_constant<Limits, limits>;
+
 /// Sizes and options of a call.
 struct AttentionTask {
   int length;
@@ -44,6 +53,9 @@ struct AttentionTask {
   int head_size;
   std::int64_t batch;
   float scale;
+  int window;           // keys that a query sees, its own included; at most `length`
+  float soft_cap;       // 0: none
+  float scale_of_cap;   // scale / soft_cap
   DropoutMask dropout;  // of probabilities
   std::uint64_t key;
   std::int64_t first_head;  // counts heads over all samples and ranks: the dropout counter
@@ -60,6 +72,9 @@ struct AttentionTask {
         head_size(static_cast<int>(n.head_size)),
         batch(n.batch),
         scale(options.scale),
+        window(static_cast<int>(window_of(options, n.length))),
+        soft_cap(options.soft_cap),
+        scale_of_cap(options.soft_cap > 0.0F ? options.scale / options.soft_cap : 0.0F),
         dropout(dropout_mask(options.dropout.probability)),
         key(options.dropout.key),
         first_head(options.first_batch * options.total_heads + options.first_head),
@@ -71,6 +86,15 @@ struct AttentionTask {
     check(n.length < 1 << 30, "attention over {} tokens", n.length);
   }
 
+  Limits limits() const {
+    if (soft_cap > 0.0F) return Limits::soft_cap;
+    return window < length ? Limits::window : Limits::none;
+  }
+  /// Factor from what kernels hold to scores: they hold q k^T, or with a soft cap cap_product(q
+  /// k^T).
+  TRIAX_DEVICE float unit(Limits of) const { return of == Limits::soft_cap ? soft_cap : scale; }
+  TRIAX_DEVICE float cap_product(float product) const { return std::tanh(product * scale_of_cap); }
+
   TRIAX_DEVICE int group() const { return heads / key_heads; }
   /// Whether dropout keeps the probability of query i and key j of head h of sample b.
   TRIAX_DEVICE bool keeps(std::int64_t b, int h, int i, int j) const {
@@ -80,6 +104,19 @@ struct AttentionTask {
     return dropout.keeps(half[0]);
   }
 };
+
+/// Calls body(Limited<limits>{}) with the limits of a call.
+template <class Body>
+void with_limits(const AttentionTask& task, const Body& body) {
+  switch (task.limits()) {
+    case Limits::none:
+      return body(Limited<Limits::none>{});
+    case Limits::window:
+      return body(Limited<Limits::window>{});
+    case Limits::soft_cap:
+      return body(Limited<Limits::soft_cap>{});
+  }
+}
 
 /// The work of one CUDA block: tile `tile` of head `h` of sample `b`.
 struct AttentionPlace {

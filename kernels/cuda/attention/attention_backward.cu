@@ -47,13 +47,14 @@ struct RowSums {
   }
 };
 
-template <class T, int width>
+template <class T, int width, Limits limits>
 struct QueryGradient {
   static constexpr AttentionCut cut = query_gradient_cut(width);
   static constexpr int max_threads = cut.threads();
   static constexpr int strips = cut.strips;
   using Held = TilePair<cut.held(), width, max_threads, T>;
   using Walked = TilePair<cut.walked, width, max_threads, T>;
+  using Window = KeyWindow<limits != Limits::none>;
   GradientOperands<T> of;
   Heads<T> dq;
 
@@ -62,6 +63,8 @@ struct QueryGradient {
     const AttentionPlace at = query_tile(block, task, cut.held());
     const int i0 = at.tile * cut.held();
     const int own = block.thread_x() / warp * cut.held_by_warp();
+    const RowRange own_rows{i0 + own, i0 + own + cut.held_by_warp()};
+    const Window window{task.window};
     const HeadRows<T> keys = rows_of_head(task, of.k, at.b, at.h / task.group());
     const HeadRows<T> values = rows_of_head(task, of.v, at.b, at.h / task.group());
     T* shared = block.shared<T>();
@@ -69,25 +72,26 @@ struct QueryGradient {
     held.begin(block, rows_of_head(task, of.q, at.b, at.h), rows_of_head(task, of.dout, at.b, at.h),
                i0);
     T* walked = shared + 2 * cut.held() * width;  // keys and values, double-buffered
-    Walked(walked).begin(block, keys, values, 0);
+    const int begin = window.first_tile(i0, cut.walked);
+    Walked(walked).begin(block, keys, values, begin);
 
     float lse2[strips][2], delta[strips][2];
     load_statistics(block, at, i0 + own, lse2, delta);
     float sums[strips][width / 8][4] = {};
     const int end = i0 + cut.held() < task.length ? i0 + cut.held() : task.length;
-    for (int j0 = 0, turn = 0; j0 < end; j0 += cut.walked, turn ^= 1) {
+    for (int j0 = begin, turn = 0; j0 < end; j0 += cut.walked, turn ^= 1) {
       const Walked now(walked + turn * (2 * cut.walked * width));
       finish_copies(block);
       block.sync();  // this tile has arrived, and no thread still reads the previous one
       if (j0 + cut.walked < end)
         Walked(walked + (turn ^ 1) * (2 * cut.walked * width))
             .begin(block, keys, values, j0 + cut.walked);
-      if (j0 >= i0 + own + cut.held_by_warp()) continue;  // no row of the warp sees it
+      if (!window.sees_some(own_rows, {j0, j0 + cut.walked})) continue;
       float s[strips][cut.walked / 8][4] = {};
       float dp[strips][cut.walked / 8][4] = {};
       add_row_products<T, width>(block, s, held.first + own * width, now.first);
       add_row_products<T, width>(block, dp, held.second + own * width, now.second);
-      score_gradient(block, at, i0 + own, j0, s, dp, lse2, delta);
+      score_gradient(block, at, own_rows, j0, s, dp, lse2, delta);
       add_score_products<T, width>(block, sums, pack_scores<T>(dp), now.first);
     }
     scale_all(sums, task.scale);
@@ -112,10 +116,12 @@ struct QueryGradient {
   }
 
   template <int columns>
-  TRIAX_DEVICE void score_gradient(const Block& block, const AttentionPlace& at, int i0, int j0,
-                                   float (&s)[strips][columns][4], float (&dp)[strips][columns][4],
-                                   const float (&lse2)[strips][2],
+  TRIAX_DEVICE void score_gradient(const Block& block, const AttentionPlace& at,
+                                   const RowRange& own_rows, int j0, float (&s)[strips][columns][4],
+                                   float (&dp)[strips][columns][4], const float (&lse2)[strips][2],
                                    const float (&delta)[strips][2]) const {
+    const Window window{of.task.window};
+    const int i0 = own_rows.begin;
     const int lane = block.thread_x() % warp;
     if (of.task.dropout.drops()) {
       const auto bits = kept_along_rows<strips, columns>(block, [&](int row, int column) {
@@ -123,16 +129,18 @@ struct QueryGradient {
       });
       drop_scores(dp, bits, of.task.dropout.factor);
     }
-    if (j0 + cut.walked > i0)
-      mask_scores(lane, s, [&](int row, int column) { return j0 + column > i0 + row; });
+    if constexpr (limits == Limits::soft_cap) cap_products(of.task, s);
+    if (window.hides_some(own_rows, {j0, j0 + cut.walked}))
+      mask_scores(lane, s,
+                  [&](int row, int column) { return !window.sees(i0 + row, j0 + column); });
     TRIAX_UNROLL
     for (int strip = 0; strip < strips; ++strip) {
       TRIAX_UNROLL
       for (int n = 0; n < columns; ++n) {
         TRIAX_UNROLL
         for (int i = 0; i < 4; ++i)
-          of.score_gradient(s[strip][n][i], dp[strip][n][i], lse2[strip][i / 2],
-                            delta[strip][i / 2]);
+          of.template score_gradient<limits>(s[strip][n][i], dp[strip][n][i], lse2[strip][i / 2],
+                                             delta[strip][i / 2]);
       }
     }
   }
@@ -171,9 +179,11 @@ void attention_backward(const Stream& stream, const Tensor& dq, const Tensor& dk
   sum_rows(stream, task, delta, dout, out);
   const bool done = on_tensor_cores(
       task, {&q, &k, &v, &dout, &dq, &dk, &dv}, [&]<class T, int width>(Type<T>, Width<width>) {
-        launch(stream, attention_query_gradient_shape(n.batch * n.heads, n.length, width),
-               QueryGradient<T, width>{gradient_operands<T>(task, dout, q, k, v, lse, delta),
-                                       heads_of<T>(dq)});
+        with_limits(task, [&]<Limits limits>(Limited<limits>) {
+          launch(stream, attention_query_gradient_shape(n.batch * n.heads, n.length, width),
+                 QueryGradient<T, width, limits>{
+                     gradient_operands<T>(task, dout, q, k, v, lse, delta), heads_of<T>(dq)});
+        });
         key_gradient(stream, task, dk, dv, dout, delta, lse, q, k, v);
       });
   if (!done) plain_attention_backward(stream, task, dq, dk, dv, dout, delta, lse, q, k, v);

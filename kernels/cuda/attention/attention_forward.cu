@@ -10,8 +10,9 @@
 namespace triax::cuda {
 namespace {
 
-// Running softmax of the rows held by a warp, in powers of two.
-template <int strips>
+// Running softmax of the rows held by a warp, in powers of two. limited: a row may see no key of a
+// tile.
+template <int strips, bool limited>
 struct OnlineSoftmax {
   float largest[strips][2];  // largest score so far
   float sum[strips][2];      // over this lane's columns
@@ -42,9 +43,11 @@ struct OnlineSoftmax {
           top = fmaxf(top, fmaxf(s[strip][n][2 * half], s[strip][n][2 * half + 1]));
         top = fmaxf(top, block.shuffle_xor(top, 1));
         top = fmaxf(top, block.shuffle_xor(top, 2));
-        const float shrink = fast_exp2((largest[strip][half] - top) * factor);
+        // A row that has seen no key yet: infinity minus infinity would be NaN.
+        const float base = limited && top == -INFINITY ? 0.0F : top;
+        const float shrink = fast_exp2((largest[strip][half] - base) * factor);
         largest[strip][half] = top;
-        const float shift = top * factor;
+        const float shift = base * factor;
         float total = 0.0F;
         TRIAX_UNROLL
         for (int n = 0; n < columns; ++n) {
@@ -65,11 +68,12 @@ struct OnlineSoftmax {
   }
 };
 
-template <class T, int width>
+template <class T, int width, Limits limits>
 struct Forward {
   static constexpr AttentionCut cut = forward_cut(width);
   static constexpr int max_threads = cut.threads();
   static constexpr int strips = cut.strips;
+  static constexpr bool limited = limits != Limits::none;
   AttentionTask task;
   Heads<T> out;
   Heads<float> lse;
@@ -79,31 +83,36 @@ struct Forward {
     const AttentionPlace at = query_tile(block, task, cut.held());
     const int i0 = at.tile * cut.held();
     const int own = block.thread_x() / warp * cut.held_by_warp();  // the warp's first row
+    const RowRange own_rows{i0 + own, i0 + own + cut.held_by_warp()};
+    const KeyWindow<limited> window{task.window};
     const HeadRows<T> keys = rows_of_head(task, k, at.b, at.h / task.group());
     const HeadRows<T> values = rows_of_head(task, v, at.b, at.h / task.group());
     T* query_tile = block.shared<T>();
     T* key_tile = query_tile + cut.held() * width;
     T* value_tile = key_tile + cut.walked * width;
+    const int begin = window.first_tile(i0, cut.walked);
     begin_rows<cut.held(), width, max_threads>(block, query_tile, rows_of_head(task, q, at.b, at.h),
                                                i0);
-    begin_rows<cut.walked, width, max_threads>(block, key_tile, keys, 0);
+    begin_rows<cut.walked, width, max_threads>(block, key_tile, keys, begin);
 
     float sums[strips][width / 8][4] = {};
-    OnlineSoftmax<strips> softmax;
+    OnlineSoftmax<strips, limited> softmax;
     softmax.reset();
-    const float factor = task.scale * log2_e;
+    const float factor = task.unit(limits) * log2_e;
     const int end = i0 + cut.held() < task.length ? i0 + cut.held() : task.length;
-    for (int j0 = 0; j0 < end; j0 += cut.walked) {
-      const bool seen = j0 < i0 + own + cut.held_by_warp();  // visible to a row of this warp
+    for (int j0 = begin; j0 < end; j0 += cut.walked) {
+      const bool seen = window.sees_some(own_rows, {j0, j0 + cut.walked});
       float s[strips][cut.walked / 8][4] = {};
       finish_copies(block);
       block.sync();  // the keys have arrived, and no thread still reads the previous values
       begin_rows<cut.walked, width, max_threads>(block, value_tile, values, j0);
       if (seen) {
         add_row_products<T, width>(block, s, query_tile + own * width, key_tile);
-        if (j0 + cut.walked > i0 + own)
-          mask_scores(block.thread_x() % warp, s,
-                      [&](int row, int column) { return j0 + column > i0 + own + row; });
+        if constexpr (limits == Limits::soft_cap) cap_products(task, s);
+        if (window.hides_some(own_rows, {j0, j0 + cut.walked}))
+          mask_scores(block.thread_x() % warp, s, [&](int row, int column) {
+            return !window.sees(i0 + own + row, j0 + column);
+          });
         softmax.step(block, factor, s, sums);
         if (task.dropout.drops()) drop(block, s, at, i0 + own, j0);
       }
@@ -132,7 +141,7 @@ struct Forward {
   // the queries were.
   TRIAX_DEVICE void finish(const Block& block, const AttentionPlace& at, int i0, int own,
                            float (&sums)[strips][width / 8][4],
-                           const OnlineSoftmax<strips>& softmax) const {
+                           const OnlineSoftmax<strips, limited>& softmax) const {
     const int lane = block.thread_x() % warp;
     float* row_lse = lse.of(at.b, at.h);
     TRIAX_UNROLL
@@ -144,7 +153,7 @@ struct Forward {
         sum += block.shuffle_xor(sum, 2);
         const int row = i0 + own + strip * 16 + half * 8 + lane / 4;
         if (lane % 4 == 0 && row < task.length)
-          row_lse[row] = softmax.largest[strip][half] * task.scale + std::log(sum);
+          row_lse[row] = softmax.largest[strip][half] * task.unit(limits) + std::log(sum);
         const float inverse = 1.0F / sum;
         TRIAX_UNROLL
         for (int n = 0; n < width / 8; ++n) {
@@ -173,9 +182,11 @@ void attention_forward(const Stream& stream, const Tensor& out, const Tensor& ls
   const AttentionTask task(n, options, q.dtype());
   const bool done =
       on_tensor_cores(task, {&q, &k, &v, &out}, [&]<class T, int width>(Type<T>, Width<width>) {
-        launch(stream, attention_forward_shape(n.batch * n.heads, n.length, width),
-               Forward<T, width>{task, heads_of<T>(out), statistics_of(lse), heads_of<T>(q),
-                                 heads_of<T>(k), heads_of<T>(v)});
+        with_limits(task, [&]<Limits limits>(Limited<limits>) {
+          launch(stream, attention_forward_shape(n.batch * n.heads, n.length, width),
+                 Forward<T, width, limits>{task, heads_of<T>(out), statistics_of(lse),
+                                           heads_of<T>(q), heads_of<T>(k), heads_of<T>(v)});
+        });
       });
   if (!done) plain_attention_forward(stream, task, out, lse, q, k, v);
 }

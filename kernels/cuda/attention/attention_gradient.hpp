@@ -12,11 +12,16 @@ struct GradientOperands {
   Heads<T> dout, q, k, v;
   Heads<float> lse, delta;
 
-  /// Turns score s into its probability and dp, the gradient of the probability, into the gradient
-  /// of the score, without the factor `scale`. lse2: log-sum-exp to base 2.
+  /// Turns score s (in units of task.unit(), -infinity where masked) into its probability and dp,
+  /// the gradient of the probability, into the gradient of scale q k^T. lse2: log-sum-exp to
+  /// base 2.
+  template <Limits limits>
   TRIAX_DEVICE void score_gradient(float& s, float& dp, float lse2, float row_delta) const {
-    s = fast_exp2(s * (task.scale * log2_e) - lse2);
+    // Slope of the soft cap. For a masked score it must be finite: it is multiplied by zero.
+    const float slope = limits == Limits::soft_cap ? 1.0F - fminf(s * s, 1.0F) : 1.0F;
+    s = fast_exp2(s * (task.unit(limits) * log2_e) - lse2);
     dp = s * (dp - row_delta);
+    if constexpr (limits == Limits::soft_cap) dp *= slope;
   }
 };
 

@@ -8,13 +8,14 @@ namespace {
 
 // One CUDA block works on a tile of a key head and walks over all query heads that read it, so no
 // other block writes its gradients. Scores are transposed: one key per row.
-template <class T, int width>
+template <class T, int width, Limits limits>
 struct KeyGradient {
   static constexpr AttentionCut cut = key_gradient_cut(width);
   static constexpr int max_threads = cut.threads();
   static constexpr int strips = cut.strips;
   using Held = TilePair<cut.held(), width, max_threads, T>;
   using Walked = TilePair<cut.walked, width, max_threads, T>;
+  using Window = KeyWindow<limits != Limits::none>;
   GradientOperands<T> of;
   Heads<T> dk, dv;
 
@@ -27,24 +28,27 @@ struct KeyGradient {
     const Held held(shared);  // keys and values
     held.begin(block, rows_of_head(task, of.k, at.b, at.h), rows_of_head(task, of.v, at.b, at.h),
                j0);
-    // Walks over all queries that see key j0, one query head after another.
+    const Window window{task.window};
+    const RowRange own_rows{j0 + own, j0 + own + cut.held_by_warp()};
+    // Walks over all queries that see a key of the tile, one query head after another.
+    const RowRange queries{j0, window.queries_end({j0, j0 + cut.held()}, task.length)};
     Step now{at.h * task.group(), j0, 0};
     const int end = now.h + task.group();
     begin_queries(block, at.b, now);
 
     float key_sums[strips][width / 8][4] = {};
     float value_sums[strips][width / 8][4] = {};
-    for (Step next = after(now, j0); now.h < end; now = next, next = after(next, j0)) {
+    for (Step next = after(now, queries); now.h < end; now = next, next = after(next, queries)) {
       finish_copies(block);
       block.sync();  // this tile has arrived, and no thread still reads the previous one
       if (next.h < end) begin_queries(block, at.b, next);
-      if (now.i0 + cut.walked <= j0 + own) continue;  // no query sees the warp's keys
+      if (!window.sees_some({now.i0, now.i0 + cut.walked}, own_rows)) continue;
       const Walked tiles(walked_tile(block, now.turn));
       float s[strips][cut.walked / 8][4] = {};
       float dp[strips][cut.walked / 8][4] = {};
       add_row_products<T, width>(block, s, held.first + own * width, tiles.first);
       add_row_products<T, width>(block, dp, held.second + own * width, tiles.second);
-      score_gradient(block, at.b, now, j0 + own, s, dp);
+      score_gradient(block, at.b, now, own_rows, s, dp);
       const auto p = pack_scores<T>(s);
       const auto ds = pack_scores<T>(dp);
       add_score_products<T, width>(block, value_sums, p, tiles.second);
@@ -66,10 +70,10 @@ struct KeyGradient {
     int i0;
     int turn;
   };
-  TRIAX_DEVICE Step after(const Step& step, int j0) const {
+  TRIAX_DEVICE static Step after(const Step& step, const RowRange& queries) {
     const int i0 = step.i0 + cut.walked;
-    const bool same = i0 < of.task.length;
-    return {same ? step.h : step.h + 1, same ? i0 : j0, step.turn ^ 1};
+    const bool same = i0 < queries.end;
+    return {same ? step.h : step.h + 1, same ? i0 : queries.begin, step.turn ^ 1};
   }
 
   // Queries and dout of a buffer, behind keys and values.
@@ -96,13 +100,15 @@ struct KeyGradient {
                   from.of(b, step.h) + (present ? row : 0), present);
   }
 
-  // Rows are keys from j0 on, columns are queries.
+  // Rows are the warp's keys, columns are queries.
   template <int columns>
-  TRIAX_DEVICE void score_gradient(const Block& block, std::int64_t b, const Step& step, int j0,
-                                   float (&s)[strips][columns][4],
+  TRIAX_DEVICE void score_gradient(const Block& block, std::int64_t b, const Step& step,
+                                   const RowRange& own_rows, float (&s)[strips][columns][4],
                                    float (&dp)[strips][columns][4]) const {
     const float* lse = statistics(block, step.turn);
+    const Window window{of.task.window};
     const int i0 = step.i0;
+    const int j0 = own_rows.begin;
     const int lane = block.thread_x() % warp;
     std::uint64_t bits = 0;
     if (of.task.dropout.drops()) {
@@ -111,8 +117,10 @@ struct KeyGradient {
       });
       drop_scores(dp, bits, of.task.dropout.factor);
     }
-    if (i0 < j0 + cut.held_by_warp())
-      mask_scores(lane, s, [&](int row, int column) { return j0 + row > i0 + column; });
+    if constexpr (limits == Limits::soft_cap) cap_products(of.task, s);
+    if (window.hides_some({i0, i0 + cut.walked}, own_rows))
+      mask_scores(lane, s,
+                  [&](int row, int column) { return !window.sees(i0 + column, j0 + row); });
     TRIAX_UNROLL
     for (int n = 0; n < columns; ++n) {
       TRIAX_UNROLL
@@ -124,7 +132,7 @@ struct KeyGradient {
         for (int strip = 0; strip < strips; ++strip) {
           TRIAX_UNROLL
           for (int i = odd; i < 4; i += 2)
-            of.score_gradient(s[strip][n][i], dp[strip][n][i], lse2, delta);
+            of.template score_gradient<limits>(s[strip][n][i], dp[strip][n][i], lse2, delta);
         }
       }
     }
@@ -139,10 +147,12 @@ bool key_gradient(const Stream& stream, const AttentionTask& task, const Tensor&
                   const Tensor& q, const Tensor& k, const Tensor& v) {
   return on_tensor_cores(
       task, {&q, &k, &v, &dout, &dk, &dv}, [&]<class T, int width>(Type<T>, Width<width>) {
-        launch(stream,
-               attention_key_gradient_shape(task.batch * task.key_heads, task.length, width),
-               KeyGradient<T, width>{gradient_operands<T>(task, dout, q, k, v, lse, delta),
-                                     heads_of<T>(dk), heads_of<T>(dv)});
+        with_limits(task, [&]<Limits limits>(Limited<limits>) {
+          launch(
+              stream, attention_key_gradient_shape(task.batch * task.key_heads, task.length, width),
+              KeyGradient<T, width, limits>{gradient_operands<T>(task, dout, q, k, v, lse, delta),
+                                            heads_of<T>(dk), heads_of<T>(dv)});
+        });
       });
 }
 

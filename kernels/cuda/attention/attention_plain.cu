@@ -17,6 +17,12 @@ struct Max {
   TRIAX_DEVICE float operator()(float a, float b) const { return fmaxf(a, b); }
 };
 
+// Score of a query and a key from their product.
+template <Limits limits>
+TRIAX_DEVICE inline float score_of(const AttentionTask& task, float product) {
+  return (limits == Limits::soft_cap ? task.cap_product(product) : product) * task.unit(limits);
+}
+
 // Dropout's factor for one probability: 0 if it is dropped, 1 / (1 - probability) if it is kept.
 TRIAX_DEVICE inline float multiplier(const AttentionTask& task, std::int64_t b, int h, int i,
                                      int j) {
@@ -24,9 +30,10 @@ TRIAX_DEVICE inline float multiplier(const AttentionTask& task, std::int64_t b, 
   return task.keeps(b, h, i, j) ? task.dropout.factor : 0.0F;
 }
 
-template <class T>
+template <class T, Limits limits>
 struct PlainForward {
   static constexpr int max_threads = warp * plain_warps;
+  using Window = KeyWindow<limits != Limits::none>;
   AttentionTask task;
   Heads<T> out;
   Heads<float> lse;
@@ -48,7 +55,7 @@ struct PlainForward {
       largest[m] = -INFINITY;
       sum[m] = 0.0F;
     }
-    for (int j0 = 0; j0 <= i0; j0 += rows) {
+    for (int j0 = Window{task.window}.first_tile(i0, rows); j0 <= i0; j0 += rows) {
       block.sync();
       tiles.load(tiles.tile(1), k.of(at.b, key_head), k.row_stride, j0, task.length);
       block.sync();
@@ -76,17 +83,20 @@ struct PlainForward {
     const Block& block = tiles.block;
     float* scores = tiles.scores(forward_row_tiles, 0);
     float* factor = scores + rows * plain_pitch;
+    const Window window{task.window};
     const int column = block.thread_x();
     float s[own_rows];
     tiles.row_products(s, tiles.tile(0), tiles.tile(1));
     TRIAX_UNROLL
     for (int m = 0; m < own_rows; ++m) {
       const int row = tiles.row(m);
-      const bool masked = column >= rows || j0 + column > i0 + row;
-      const float score = masked ? -INFINITY : s[m] * task.scale;
+      const bool masked = column >= rows || !window.sees(i0 + row, j0 + column);
+      const float score = masked ? -INFINITY : score_of<limits>(task, s[m]);
       const float top = over_warp(block, fmaxf(score, largest[m]), Max{});
-      const float p = masked ? 0.0F : std::exp(score - top);
-      const float shrink = std::exp(largest[m] - top);
+      // A row that has seen no key yet: infinity minus infinity would be NaN.
+      const float base = limits != Limits::none && top == -INFINITY ? 0.0F : top;
+      const float p = masked ? 0.0F : std::exp(score - base);
+      const float shrink = std::exp(largest[m] - base);
       largest[m] = top;
       sum[m] = sum[m] * shrink + over_warp(block, p, Plus{});
       if (row >= rows || column >= rows) continue;
@@ -97,8 +107,9 @@ struct PlainForward {
   }
 };
 
-template <class T>
+template <class T, Limits limits>
 struct PlainOperands {
+  using Window = KeyWindow<limits != Limits::none>;
   AttentionTask task;
   Heads<T> dout, q, k, v;
   Heads<float> lse, delta;
@@ -108,22 +119,27 @@ struct PlainOperands {
   /// gradient of that probability, by the gradient of the score.
   TRIAX_DEVICE void score_gradient(float& s, float& dp, const AttentionPlace& at, int h, int i,
                                    int j) const {
-    if (j > i || i >= task.length) {
+    if (!Window{task.window}.sees(i, j) || i >= task.length) {
       s = 0.0F;
       dp = 0.0F;
       return;
     }
-    const float p = std::exp(s * task.scale - lse.of(at.b, h)[i]);
+    const float score = score_of<limits>(task, s);
+    const float p = std::exp(score - lse.of(at.b, h)[i]);
     const float keep = multiplier(task, at.b, h, i, j);
     s = p * keep;
     dp = p * (keep * dp - delta.of(at.b, h)[i]);
+    if constexpr (limits == Limits::soft_cap) {
+      const float capped = score / task.soft_cap;
+      dp *= 1.0F - capped * capped;
+    }
   }
 };
 
-template <class T>
+template <class T, Limits limits>
 struct PlainQueryGradient {
   static constexpr int max_threads = warp * plain_warps;
-  PlainOperands<T> of;
+  PlainOperands<T, limits> of;
   Heads<T> dq;
 
   TRIAX_DEVICE void operator()(const Block& block) const {
@@ -137,7 +153,8 @@ struct PlainQueryGradient {
     tiles.load(tiles.tile(0), of.q.of(at.b, at.h), of.q.row_stride, i0, task.length);
     tiles.load(tiles.tile(1), of.dout.of(at.b, at.h), of.dout.row_stride, i0, task.length);
     tiles.clear(tiles.tile(4));
-    for (int j0 = 0; j0 <= i0; j0 += rows) {
+    const KeyWindow<limits != Limits::none> window{task.window};
+    for (int j0 = window.first_tile(i0, rows); j0 <= i0; j0 += rows) {
       block.sync();
       tiles.load(tiles.tile(2), of.k.of(at.b, key_head), of.k.row_stride, j0, task.length);
       tiles.load(tiles.tile(3), of.v.of(at.b, key_head), of.v.row_stride, j0, task.length);
@@ -161,10 +178,10 @@ struct PlainQueryGradient {
 
 // One CUDA block works on a tile of a key head and walks over all query heads that read it. Scores
 // are transposed: one key per row.
-template <class T>
+template <class T, Limits limits>
 struct PlainKeyGradient {
   static constexpr int max_threads = warp * plain_warps;
-  PlainOperands<T> of;
+  PlainOperands<T, limits> of;
   Heads<T> dk, dv;
 
   TRIAX_DEVICE void operator()(const Block& block) const {
@@ -176,8 +193,10 @@ struct PlainKeyGradient {
     tiles.load(tiles.tile(1), of.v.of(at.b, at.h), of.v.row_stride, j0, task.length);
     tiles.clear(tiles.tile(4));
     tiles.clear(tiles.tile(5));
+    const KeyWindow<limits != Limits::none> window{task.window};
+    const int end = window.queries_end({j0, j0 + of.rows}, task.length);
     for (int h = at.h * task.group(); h < (at.h + 1) * task.group(); ++h)
-      for (int i0 = j0; i0 < task.length; i0 += of.rows) add_queries(tiles, at, h, i0, j0);
+      for (int i0 = j0; i0 < end; i0 += of.rows) add_queries(tiles, at, h, i0, j0);
     tiles.store(dk.of(at.b, at.h), dk.row_stride, j0, task.length, tiles.tile(4), task.scale);
     tiles.store(dv.of(at.b, at.h), dv.row_stride, j0, task.length, tiles.tile(5), 1.0F);
   }
@@ -208,16 +227,23 @@ struct PlainKeyGradient {
   }
 };
 
+template <class Body>
+void with_type_and_limits(DType type, const AttentionTask& task, const Body& body) {
+  with_type(type, [&]<class T>(Type<T> element) {
+    with_limits(task, [&]<Limits limits>(Limited<limits> limited) { body(element, limited); });
+  });
+}
+
 }  // namespace
 
 void plain_attention_forward(const Stream& stream, const AttentionTask& task, const Tensor& out,
                              const Tensor& lse, const Tensor& q, const Tensor& k, const Tensor& v) {
   const PlainCut cut =
       plain_attention_cut(task.head_size, forward_row_tiles, 1, shared_memory_of(stream));
-  with_type(q.dtype(), [&]<class T>(Type<T>) {
+  with_type_and_limits(q.dtype(), task, [&]<class T, Limits limits>(Type<T>, Limited<limits>) {
     launch(stream, plain_attention_shape(task.batch * task.heads, task.length, cut),
-           PlainForward<T>{task, heads_of<T>(out), statistics_of(lse), heads_of<T>(q),
-                           heads_of<T>(k), heads_of<T>(v), cut.rows});
+           PlainForward<T, limits>{task, heads_of<T>(out), statistics_of(lse), heads_of<T>(q),
+                                   heads_of<T>(k), heads_of<T>(v), cut.rows});
   });
 }
 
@@ -228,14 +254,15 @@ void plain_attention_backward(const Stream& stream, const AttentionTask& task, c
   const std::size_t shared = shared_memory_of(stream);
   const PlainCut queries = plain_attention_cut(task.head_size, query_gradient_row_tiles, 1, shared);
   const PlainCut keys = plain_attention_cut(task.head_size, key_gradient_row_tiles, 2, shared);
-  with_type(q.dtype(), [&]<class T>(Type<T>) {
-    PlainOperands<T> of{task,           heads_of<T>(dout),  heads_of<T>(q),       heads_of<T>(k),
-                        heads_of<T>(v), statistics_of(lse), statistics_of(delta), queries.rows};
+  with_type_and_limits(q.dtype(), task, [&]<class T, Limits limits>(Type<T>, Limited<limits>) {
+    PlainOperands<T, limits> of{
+        task,           heads_of<T>(dout),  heads_of<T>(q),       heads_of<T>(k),
+        heads_of<T>(v), statistics_of(lse), statistics_of(delta), queries.rows};
     launch(stream, plain_attention_shape(task.batch * task.heads, task.length, queries),
-           PlainQueryGradient<T>{of, heads_of<T>(dq)});
+           PlainQueryGradient<T, limits>{of, heads_of<T>(dq)});
     of.rows = keys.rows;
     launch(stream, plain_attention_shape(task.batch * task.key_heads, task.length, keys),
-           PlainKeyGradient<T>{of, heads_of<T>(dk), heads_of<T>(dv)});
+           PlainKeyGradient<T, limits>{of, heads_of<T>(dk), heads_of<T>(dv)});
   });
 }
 

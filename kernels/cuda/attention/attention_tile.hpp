@@ -76,6 +76,19 @@ TRIAX_DEVICE inline int score_column(int lane, int n, int i) {
   return n * 8 + lane % 4 * 2 + i % 2;
 }
 
+/// Applies AttentionTask::cap_product to products of queries and keys.
+template <int strips, int columns>
+TRIAX_DEVICE inline void cap_products(const AttentionTask& task, float (&x)[strips][columns][4]) {
+  TRIAX_UNROLL
+  for (int strip = 0; strip < strips; ++strip) {
+    TRIAX_UNROLL
+    for (int n = 0; n < columns; ++n) {
+      TRIAX_UNROLL
+      for (int i = 0; i < 4; ++i) x[strip][n][i] = task.cap_product(x[strip][n][i]);
+    }
+  }
+}
+
 /// Sets the scores for which masked(row, column) holds to -infinity.
 template <int strips, int columns, class Masked>
 TRIAX_DEVICE inline void mask_scores(int lane, float (&x)[strips][columns][4],

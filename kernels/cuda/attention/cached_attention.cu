@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/attention/cached_attention.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/attention/cached.hpp"
@@ -43,18 +44,24 @@ struct AttendToPart {
   static constexpr int max_threads = cached_threads;
   CachedTask task;
   Heads<T> q, k, v;
+  std::int64_t window;  // positions that a query sees, its own included
+  float soft_cap;       // 0: none
 
   TRIAX_DEVICE void operator()(const Block& block) const {
     const std::int64_t row = block.index_x() % task.rows;
-    const std::int64_t begin = block.index_x() / task.rows * task.part;
-    const std::int64_t seen = task.positions - task.queries + task.query(row) + 1 - begin;
-    const auto count = static_cast<int>(seen < 0 ? 0 : seen < task.part ? seen : task.part);
+    const std::int64_t split = block.index_x() / task.rows * task.part;
+    const std::int64_t end = task.positions - task.queries + task.query(row) + 1;
+    const std::int64_t first = end - window;  // of the positions that the query sees
+    const std::int64_t begin = first > split ? first : split;
+    const std::int64_t seen = (end < split + task.part ? end : split + task.part) - begin;
+    const auto count = static_cast<int>(seen < 0 ? 0 : seen);
     const int key_head = task.head(row) / task.group;
     const T* keys = k.of(task.sample(row), key_head) + begin * k.row_stride;
     const T* values = v.of(task.sample(row), key_head) + begin * v.row_stride;
     float* scores = block.shared<float>();
     make_scores(block, scores, row, keys, count);
     block.sync();
+    if (soft_cap > 0.0F) cap_scores(block, scores, count);
     const float largest = softmax(block, scores, count);
     float* stats = task.stats + 2 * block.index_x();
     float sum = 0.0F;
@@ -82,6 +89,12 @@ struct AttendToPart {
       sum = over_warp(block, sum, Plus{});
       if (lane == 0) scores[j] = sum * task.scale;
     }
+  }
+
+  TRIAX_DEVICE void cap_scores(const Block& block, float* scores, int count) const {
+    for (int j = block.thread_x(); j < count; j += block.threads_x())
+      scores[j] = soft_cap * std::tanh(scores[j] / soft_cap);
+    block.sync();
   }
 
   // Turns scores into exp(score - largest) and returns the largest.
@@ -126,7 +139,13 @@ struct JoinParts {
 void cached_attention(const Stream& stream, const Tensor& out, const Tensor& q, const Tensor& k,
                       const Tensor& v, const AttentionOptions& options, Arena& scratch) {
   const auto n = triax::attention::cached_sizes_of(out, q, k, v, MemorySpace::device);
-  const std::int64_t positions = k.size(1);
+  const std::int64_t window = window_of(options, k.size(1));
+  const std::int64_t past = k.size(1) - n.length;
+  // The first position that a query sees: those before it are cut off.
+  const std::int64_t first = std::clamp<std::int64_t>(past + 1 - window, 0, past);
+  const std::int64_t positions = k.size(1) - first;
+  const Tensor keys = k.slice(1, first, positions);
+  const Tensor values = v.slice(1, first, positions);
   const triax::attention::CachedCut cut(positions);
   const ArenaScope scope(scratch);
   const triax::attention::CachedPartials partials(scratch, q.shape(), cut.parts);
@@ -142,7 +161,8 @@ void cached_attention(const Stream& stream, const Tensor& out, const Tensor& q, 
                         .stats = partials.stats.as<float>()};
   with_type(q.dtype(), [&]<class T>(Type<T>) {
     launch(stream, cached_attention_shape(task.rows, cut.parts, cut.part),
-           AttendToPart<T>{task, heads_of<T>(q), heads_of<T>(k), heads_of<T>(v)});
+           AttendToPart<T>{task, heads_of<T>(q), heads_of<T>(keys), heads_of<T>(values), window,
+                           options.soft_cap});
     tiles<1>(stream, task.rows, n.head_size, false,
              JoinParts<T>{task, heads_of<T>(out), cut.parts});
   });

@@ -48,6 +48,8 @@ std::optional<AttentionProblem> problem_of(const AttentionTensors& on,
                                            const AttentionOptions& options, bool backward) {
   const std::int64_t head_size = on.q.size(3);
   if (on.q.empty() || options.dropout.probability > 0.0F) return {};
+  const bool windowed = options.window > 0 && options.window < on.q.size(1);
+  if (windowed || options.soft_cap > 0.0F) return {};
   // cuDNN scales masked scores too: -infinity becomes NaN for scale 0 and +infinity for a negative
   // scale.
   if (!(options.scale > 0.0F)) return {};

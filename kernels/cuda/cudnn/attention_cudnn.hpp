@@ -19,7 +19,7 @@ struct AttentionTensors {
 /// Attention as in kernels/attention/attention.hpp. Returns false, and does nothing, if cuDNN is
 /// absent, has no plan (attention_plan.hpp) or does not take the operands: it takes 16-bit types,
 /// head sizes that are multiples of 8 up to 128, rows that begin at 16-byte boundaries, and no
-/// dropout.
+/// dropout, soft cap or window shorter than the sequence.
 bool cudnn_attention_forward(const Stream& stream, const AttentionTensors& on,
                              const AttentionOptions& options, Arena& scratch);
 bool cudnn_attention_backward(const Stream& stream, const AttentionTensors& on,
