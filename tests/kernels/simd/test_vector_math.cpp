@@ -60,13 +60,56 @@ TEST(VectorMath, FlushedExpOfAllThatDoesNotExceedItsBound) {
   EXPECT_EQ(fast_exp_flushed(88.75F), infinity);
 }
 
-TEST(VectorMath, TanhOfAllKindsOfFloats) {
-  for_floats([](float x) { expect_close(fast_tanh(x), std::tanh(double{x}), x); });
-  for (float x = -12.0F; x < 12.0F; x += 0x1p-12F)  // where it bends
-    expect_close(fast_tanh(x), std::tanh(double{x}), x);
+TEST(VectorMath, TanhAndItsSlope) {
+  for_floats([](float x) {
+    const ValueAndSlope<float> of = tanh_and_slope(x);
+    if (std::isnan(x)) {
+      ASSERT_TRUE(std::isnan(of.value) && std::isnan(of.slope));
+      return;
+    }
+    const double exact = std::tanh(double{x});
+    ASSERT_NEAR(of.value, exact, 3e-7 * std::fabs(exact) + 0x1p-149) << "at " << x;
+    const double cosh = std::cosh(double{x}), slope = 1.0 / (cosh * cosh);
+    ASSERT_NEAR(of.slope, slope, 6e-7 * slope + 1e-37) << "at " << x;
+  });
   EXPECT_EQ(fast_tanh(0.0F), 0.0F);
   EXPECT_EQ(fast_tanh(infinity), 1.0F);
   EXPECT_EQ(fast_tanh(-infinity), -1.0F);
+  EXPECT_EQ(tanh_and_slope(infinity).slope, 0.0F);
+}
+
+TEST(VectorMath, TailOfTheNormalDistribution) {
+  constexpr double least = std::numeric_limits<float>::min();
+  for_floats([](float x) {
+    const NormalTail<float> of = normal_tail(x);
+    if (std::isnan(x)) {
+      ASSERT_TRUE(std::isnan(of.tail) && std::isnan(of.exponential));
+      return;
+    }
+    const double tail = 0.5 * std::erfc(std::fabs(double{x}) / std::sqrt(2.0));
+    const double exponential = std::exp(-0.5 * double{x} * double{x});
+    ASSERT_NEAR(of.tail, tail, tail < least ? 0x1p-148 : 5e-7 * tail) << "at " << x;
+    ASSERT_NEAR(of.exponential, exponential, exponential < least ? 0x1p-148 : 3e-7 * exponential)
+        << "at " << x;
+  });
+  EXPECT_EQ(normal_tail(infinity).tail, 0.0F);
+}
+
+TEST(VectorMath, TanhAndTailOfAVectorHaveTheBitsOfAFloat) {
+  const auto expect_same = [](float one, FloatVector all, float x) {
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(float{all[vector_floats - 1]}),
+              std::bit_cast<std::uint32_t>(one))
+        << "at " << x;
+  };
+  for_floats([&](float x) {
+    if (std::isnan(x)) return;
+    const auto tanh = tanh_and_slope(FloatVector{} + x);
+    expect_same(tanh_and_slope(x).value, tanh.value, x);
+    expect_same(tanh_and_slope(x).slope, tanh.slope, x);
+    const auto normal = normal_tail(FloatVector{} + x);
+    expect_same(normal_tail(x).tail, normal.tail, x);
+    expect_same(normal_tail(x).exponential, normal.exponential, x);
+  });
 }
 
 TEST(VectorMath, ExpOfAVectorHasTheBitsOfExpOfAFloat) {
