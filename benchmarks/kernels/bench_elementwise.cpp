@@ -18,6 +18,7 @@
 #include "kernels/norm/layernorm.hpp"
 #include "kernels/norm/rmsnorm.hpp"
 #include "kernels/optimizer/adamw.hpp"
+#include "kernels/norm/qk_norm.hpp"
 #include "kernels/optimizer/grad_norm.hpp"
 #include "kernels/random/dropout.hpp"
 #include "kernels/random/random.hpp"
@@ -128,6 +129,36 @@ void optimizer(const Reporter& report, const RandomArray& g, const RandomArray& 
   const Stream& stream = report.place.stream();
   const std::int64_t rows = report.rows;
   const std::int64_t n = rows * columns;
+void qk_norms(const Reporter& report, const RandomArray& x, const RandomArray& y) {
+  const Stream& stream = report.place.stream();
+  const std::int64_t rows = report.rows, groups = columns / head_size;
+  const std::int64_t n = rows * columns;
+  const Shape shape = {rows, groups, head_size};
+  const Tensor of_x = x.view().reshape(shape), of_y = y.view().reshape(shape);
+  const RandomArray weight = report.array({head_size});
+  const RandomArray dweight = report.floats({head_size});
+  const RandomArray sums = report.floats({rows, groups}), dots = report.floats({rows, groups});
+  const Buffer memory(qk_norm_scratch_bytes(rows, groups, head_size, report.place.space()),
+                      report.place.space());
+  Arena scratch(memory);
+  report(
+      "qk_norm_sums", n, [&] { qk_norm_sums(stream, sums, of_x); }, rows * groups);
+  report(
+      "qk_norm_forward", 2 * n,
+      [&] { qk_norm_forward(stream, of_y, of_x, weight, sums, head_size, 1e-6F, 0.0F); },
+      rows * groups);
+  report(
+      "qk_norm_gradient_sums", 2 * n,
+      [&] { qk_norm_gradient_sums(stream, dots, of_y, of_x, weight, 0.0F); }, rows * groups);
+  report(
+      "qk_norm_backward", 3 * n,
+      [&] {
+        qk_norm_backward(stream, of_y, dweight, of_y, of_x, weight, sums, dots, head_size, 1e-6F,
+                         0.0F, false, scratch);
+      },
+      2 * rows * groups);
+}
+
   const RandomArray p = report.floats({rows, columns});
   const RandomArray m = report.floats({rows, columns});
   const RandomArray v = report.floats({rows, columns});
@@ -220,3 +251,4 @@ int main(int argc, char** argv) {
   return triax::benchmark::run_at_place(argc, argv,
                                         "Elementwise, norm, classifier and optimizer kernels", run);
 }
+    qk_norms(report, a, b);

@@ -138,6 +138,23 @@ void clip_factor(const Stream&, const Tensor&, const Tensor&, const ClipRule&) {
   absent("clip_factor");
 }
 
+void qk_norm_sums(const Stream&, const Tensor&, const Tensor&) {
+  absent("qk_norm_sums");
+}
+void qk_norm_forward(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                     std::int64_t, float, float) {
+  absent("qk_norm_forward");
+}
+void qk_norm_gradient_sums(const Stream&, const Tensor&, const Tensor&, const Tensor&,
+                           const Tensor&, float) {
+  absent("qk_norm_gradient_sums");
+}
+void qk_norm_backward(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                      const Tensor&, const Tensor&, const Tensor&, std::int64_t, float, float, bool,
+                      Arena&) {
+  absent("qk_norm_backward");
+}
+
 void fill_normal(const Stream&, const Tensor&, std::uint64_t, std::int64_t, float, float) {
   absent("fill_normal");
 }

@@ -15,6 +15,7 @@
 #include "kernels/norm/layernorm.hpp"
 #include "kernels/norm/rmsnorm.hpp"
 #include "kernels/optimizer/adamw.hpp"
+#include "kernels/norm/qk_norm.hpp"
 #include "kernels/optimizer/grad_norm.hpp"
 #include "kernels/random/dropout.hpp"
 #include "kernels/random/random.hpp"
@@ -67,6 +68,11 @@ decltype(triax::add_sum_of_squares) add_sum_of_squares;
 decltype(triax::clip_factor) clip_factor;
 
 decltype(triax::fill_normal) fill_normal;
+decltype(triax::qk_norm_sums) qk_norm_sums;
+decltype(triax::qk_norm_forward) qk_norm_forward;
+decltype(triax::qk_norm_gradient_sums) qk_norm_gradient_sums;
+decltype(triax::qk_norm_backward) qk_norm_backward;
+
 decltype(triax::fill_constant) fill_constant;
 
 decltype(triax::rmsnorm_forward) rmsnorm_forward;

@@ -14,6 +14,7 @@
 #include "kernels/norm/layernorm.hpp"
 #include "kernels/norm/rmsnorm.hpp"
 #include "kernels/optimizer/adamw.hpp"
+#include "kernels/norm/qk_norm.hpp"
 #include "kernels/optimizer/grad_norm.hpp"
 #include "kernels/random/dropout.hpp"
 #include "tests/kernels/array.hpp"
@@ -75,6 +76,21 @@ TEST_P(WarmCalls, Norms) {
 
 TEST_P(WarmCalls, Pointwise) {
   EXPECT_EQ(warm_allocations([&] { residual_forward(stream, a, b, c, bias); }), 0);
+TEST_P(WarmCalls, QkNorm) {
+  const Shape heads = {rows, 2, columns / 2};
+  const Tensor x = a.reshape(heads), y = b.reshape(heads), sums = floats(c_, {rows, 2});
+  const Tensor gain = weight.slice(0, 0, columns / 2), dgain = bias.slice(0, 0, columns / 2);
+  test::Scratch scratch(qk_norm_scratch_bytes(rows, 2, columns / 2), MemorySpace::host);
+  EXPECT_EQ(warm_allocations([&] {
+              qk_norm_sums(stream, sums, x);
+              qk_norm_forward(stream, y, x, gain, sums, columns / 2, 1e-5F, 0.0F);
+              qk_norm_gradient_sums(stream, sums, y, x, gain, 0.0F);
+              qk_norm_backward(stream, y, dgain, y, x, gain, sums, sums, columns / 2, 1e-5F, 0.0F,
+                               true, scratch.arena());
+            }),
+            0);
+}
+
   EXPECT_EQ(warm_allocations([&] { accumulate(stream, a, b); }), 0);
   EXPECT_EQ(warm_allocations([&] { gelu_forward(stream, a, b); }), 0);
   EXPECT_EQ(warm_allocations([&] { gelu_backward(stream, a, b, c, d); }), 0);

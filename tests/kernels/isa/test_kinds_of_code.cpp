@@ -15,6 +15,7 @@
 #include "kernels/norm/layernorm.hpp"
 #include "kernels/norm/rmsnorm.hpp"
 #include "kernels/optimizer/adamw.hpp"
+#include "kernels/norm/qk_norm.hpp"
 #include "kernels/optimizer/grad_norm.hpp"
 #include "kernels/random/dropout.hpp"
 #include "kernels/random/random.hpp"
@@ -73,6 +74,38 @@ TEST_P(KindsOfCode, Activations) {
 
 TEST_P(KindsOfCode, Norms) {
   expect_same([&] {
+TEST_P(KindsOfCode, ExactGeluAndGeglu) {
+  expect_same([&] {
+    Array x = random(1), dy = random(2), y = empty(), dx = empty(), again = empty();
+    gelu_forward(stream, y.tensor(), x.tensor(), Gelu::erf);
+    gelu_backward(stream, dx.tensor(), again.tensor(), dy.tensor(), x.tensor(), Gelu::erf);
+    Array wide = random(3, 2 * rows * columns), dwide = empty(2 * rows * columns), z = empty();
+    geglu_forward(stream, matrix(z), wide.tensor({rows, 2 * columns}));
+    geglu_backward(stream, dwide.tensor({rows, 2 * columns}), matrix(again), matrix(dy),
+                   wide.tensor({rows, 2 * columns}));
+    return Results{y, dx, z, again, dwide};
+  });
+}
+
+TEST_P(KindsOfCode, QkNorm) {
+  constexpr std::int64_t groups = 3, head = columns / groups;
+  const Shape heads = {rows, groups, head}, of_heads = {rows, groups};
+  expect_same([&] {
+    Array x = random(1), dy = random(2), weight = random(3, head), y = empty(), dx = empty();
+    Array sums(DType::f32, rows * groups), dots = sums, dweight = empty(head);
+    test::Scratch scratch(qk_norm_scratch_bytes(rows, groups, head), MemorySpace::host);
+    qk_norm_sums(stream, sums.tensor(of_heads), x.tensor(heads));
+    qk_norm_forward(stream, y.tensor(heads), x.tensor(heads), weight.tensor(),
+                    sums.tensor(of_heads), head, 1e-5F, 1.0F);
+    qk_norm_gradient_sums(stream, dots.tensor(of_heads), dy.tensor(heads), x.tensor(heads),
+                          weight.tensor(), 1.0F);
+    qk_norm_backward(stream, dx.tensor(heads), dweight.tensor(), dy.tensor(heads), x.tensor(heads),
+                     weight.tensor(), sums.tensor(of_heads), dots.tensor(of_heads), head, 1e-5F,
+                     1.0F, false, scratch.arena());
+    return Results{sums, y, dots, dx, dweight};
+  });
+}
+
     Array x = random(1), dy = random(2), weight = random(3, columns), bias = random(4, columns);
     Array residual = random(5);
     Array y = empty(), dx = empty(), dweight = empty(columns), dbias = empty(columns);
