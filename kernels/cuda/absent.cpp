@@ -162,7 +162,7 @@ void fill_constant(const Stream&, const Tensor&, float) {
   absent("fill_constant");
 }
 
-void rmsnorm_forward(const Stream&, const Tensor&, const Tensor&, const Tensor&, float) {
+void rmsnorm_forward(const Stream&, const Tensor&, const Tensor&, const Tensor&, float, float) {
   absent("rmsnorm_forward");
 }
 void residual_rmsnorm_forward(const Stream&, const Tensor&, const Tensor&, const Tensor&,

@@ -20,14 +20,16 @@ inline double reciprocal_rms(const double* row, std::size_t columns, double epsi
   return 1.0 / std::sqrt(squares / static_cast<double>(columns) + epsilon);
 }
 
-/// x: (rows, columns); weight: (columns).
+/// x: (rows, columns); weight: (columns), `offset` less than what the norm multiplies by.
 inline std::vector<double> rmsnorm_forward(const std::vector<double>& x,
-                                           const std::vector<double>& weight, double epsilon) {
+                                           const std::vector<double>& weight, double epsilon,
+                                           double offset = 0.0) {
   const std::size_t columns = weight.size();
   std::vector<double> y(x.size());
   for (std::size_t begin = 0; begin < x.size(); begin += columns) {
     const double r = reciprocal_rms(x.data() + begin, columns, epsilon);
-    for (std::size_t c = 0; c < columns; ++c) y[begin + c] = x[begin + c] * r * weight[c];
+    for (std::size_t c = 0; c < columns; ++c)
+      y[begin + c] = x[begin + c] * r * (weight[c] + offset);
   }
   return y;
 }
@@ -35,7 +37,8 @@ inline std::vector<double> rmsnorm_forward(const std::vector<double>& x,
 /// Gradients of x and weight from dy (rows, columns).
 inline RmsNormGradients rmsnorm_backward(const std::vector<double>& dy,
                                          const std::vector<double>& x,
-                                         const std::vector<double>& weight, double epsilon) {
+                                         const std::vector<double>& weight, double epsilon,
+                                         double offset = 0.0) {
   const std::size_t columns = weight.size();
   RmsNormGradients out{std::vector<double>(x.size()), std::vector<double>(columns)};
   for (std::size_t begin = 0; begin < x.size(); begin += columns) {
@@ -44,11 +47,11 @@ inline RmsNormGradients rmsnorm_backward(const std::vector<double>& dy,
     for (std::size_t c = 0; c < columns; ++c) {
       const std::size_t i = begin + c;
       out.dweight[c] += dy[i] * x[i] * r;
-      mean_gx += dy[i] * weight[c] * x[i] * r / static_cast<double>(columns);
+      mean_gx += dy[i] * (weight[c] + offset) * x[i] * r / static_cast<double>(columns);
     }
     for (std::size_t c = 0; c < columns; ++c) {
       const std::size_t i = begin + c;
-      out.dx[i] = r * (dy[i] * weight[c] - x[i] * r * mean_gx);
+      out.dx[i] = r * (dy[i] * (weight[c] + offset) - x[i] * r * mean_gx);
     }
   }
   return out;
