@@ -13,14 +13,15 @@
 namespace triax {
 namespace {
 
-// Rotates every pair (d, d + D/2) of every head by its angle, or by minus the angle (sign = -1).
+// Rotates every pair (d, d + R/2) of every head by its angle, or by minus the angle (sign = -1).
 void rotate(const Tensor& x, const Tensor& table, float sign) {
   check(x.rank() == 4 && x.stride(3) == 1 && x.stride(2) == x.size(3) && x.size(3) % 2 == 0,
         "rope on {}: the heads must be contiguous and of even size", x.shape());
   const std::int64_t length = x.size(1);
   const std::int64_t heads = x.size(2);
-  const std::int64_t half = x.size(3) / 2;
+  const std::int64_t width = x.size(3);
   check_rope_table(table, x);
+  const std::int64_t half = table.size(2);
   const float* cosines = table.as<float>();
   const float* sines = cosines + table.stride(0);
   const std::int64_t batch_stride = x.stride(0);
@@ -33,7 +34,7 @@ void rotate(const Tensor& x, const Tensor& table, float sign) {
       const float* s = sines + position * half;
       T* row = data + r / length * batch_stride + position * row_stride;
       for (std::int64_t h = 0; h < heads; ++h) {
-        T* low = row + h * 2 * half;
+        T* low = row + h * width;
         T* high = low + half;
         for_vectors(0, half, [=](std::int64_t d, auto lanes) {
           const FloatVector a = lanes.load(low + d);

@@ -94,6 +94,27 @@ TEST_P(Rope, SliceOfTheTable) {
   }
 }
 
+// Partial rotary: a table of fewer pairs turns the first elements of each head alone.
+TEST_P(Rope, ATableOfFewerPairsLeavesTheRest) {
+  if (size.width < 4) return;
+  const std::int64_t rotated = size.width / 4 * 2;
+  const Tensor part = angles.tensor({2, size.length, rotated / 2});
+  make_table(part);
+  for (const auto& [kernel, direction] : {std::pair{&rope_forward, 1.0}, {&rope_backward, -1.0}}) {
+    test::Array turned = x;
+    test::run(kernel, view(turned), part);
+    test::expect_close(turned,
+                       reference::partial_rope(x.doubles(), static_cast<std::size_t>(size.length),
+                                               static_cast<std::size_t>(size.heads),
+                                               static_cast<std::size_t>(size.width),
+                                               static_cast<std::size_t>(rotated), theta, direction),
+                       tolerance, "x");
+    const std::vector<float> before = x.floats(), after = turned.floats();
+    for (std::size_t i = 0; i < before.size(); ++i)
+      if (static_cast<std::int64_t>(i) % size.width >= rotated) ASSERT_EQ(after[i], before[i]) << i;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(TypesAndSizes, Rope,
                          testing::Combine(test::every_type(),
                                           testing::Values(Size{1, 1, 1, 2}, Size{2, 7, 3, 6},
@@ -151,14 +172,22 @@ TEST(Rope, RefusesOddHeads) {
                Error);
 }
 
+TEST(Rope, RefusesATableOfMorePairsThanAHeadHas) {
+  std::vector<float> memory(64);
+  EXPECT_THROW(test::run(rope_forward, Tensor(memory.data(), {1, 2, 2, 4}),
+                         Tensor(memory.data(), {2, 2, 3})),
+               Error);
+}
+
 TEST(RopeReference, InverseIsTheGradient) {
   const auto x = test::widen(test::random_values(2 * 3 * 2 * 6, 1));
   const auto dy = test::widen(test::random_values(2 * 3 * 2 * 6, 2));
-  test::expect_gradient(
-      [&](const std::vector<double>& at) {
-        return test::dot(reference::rope(at, 3, 2, 6, theta), dy);
-      },
-      x, reference::rope(dy, 3, 2, 6, theta, -1.0), "dx");
+  for (const std::size_t rotated : {6, 4})
+    test::expect_gradient(
+        [&](const std::vector<double>& at) {
+          return test::dot(reference::partial_rope(at, 3, 2, 6, rotated, theta), dy);
+        },
+        x, reference::partial_rope(dy, 3, 2, 6, rotated, theta, -1.0), "dx");
 }
 
 }  // namespace
