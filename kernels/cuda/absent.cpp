@@ -81,7 +81,8 @@ void bias_backward(const Stream&, const Tensor&, const Tensor&, bool, Arena&) {
   absent("bias_backward");
 }
 
-void embedding_forward(const Stream&, const Tensor&, const Tensor&, const Tensor&, std::int64_t) {
+void embedding_forward(const Stream&, const Tensor&, const Tensor&, const Tensor&, std::int64_t,
+                       float) {
   absent("embedding_forward");
 }
 void embedding_backward(const Stream&, const Tensor&, const Tensor&, const Tensor&, std::int64_t,

@@ -28,17 +28,17 @@ void clear_rows(const Rows<G>& out) {
 }
 
 // Columns [begin, end) of `to` += those of row_at(first), ..., row_at(last - 1), summed in float32
-// in that order and rounded once. row_at and other_at as in add_rows().
-template <class G, class RowAt, class OtherAt>
+// in that order and rounded once. row_at, other_at and scale as in add_rows().
+template <class G, class RowAt, class OtherAt, class Scale = Unscaled>
 void add_run(G* to, std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last,
-             const RowAt& row_at, const OtherAt& other_at) {
+             const RowAt& row_at, const OtherAt& other_at, const Scale& scale = {}) {
   constexpr std::int64_t tile = 1024;  // columns; their sums stay in L1
   for (std::int64_t at = begin; at < end; at += tile) {
     const std::int64_t columns = std::min(tile, end - at);
     const auto row = [=](std::int64_t i) { return row_at(i) + at; };
     const auto other = [=](std::int64_t i) { return other_at(i) + at; };
     const auto add = [=](auto* sums, const auto* from, std::int64_t i) {
-      add_rows(sums, from, columns, i, std::min(rows_at_once, last - i), row, other);
+      add_rows(sums, from, columns, i, std::min(rows_at_once, last - i), row, other, scale);
     };
     std::int64_t i = first;
     if constexpr (std::is_same_v<G, float>) {
@@ -96,11 +96,11 @@ std::int64_t columns_of_a_run(std::int64_t columns, const TokenOrder& order) {
   return std::max(cache_line, (width + cache_line - 1) / cache_line * cache_line);
 }
 
-// table[target(r)] += dy[r] for the rows of `order`. A task handles the rows of one token and one
-// range of columns; tasks that do not begin a token return at once.
-template <class G, class T, class Target>
+// table[target(r)] += scaled dy[r] for the rows of `order`. A task handles the rows of one token
+// and one range of columns; tasks that do not begin a token return at once.
+template <class G, class T, class Target, class Scale>
 void scatter_rows(const Rows<G>& table, const Rows<T>& dy, const TokenOrder& order,
-                  const Target& target) {
+                  const Target& target, const Scale& scale) {
   const auto row_number = [=](std::int64_t i) { return order.row[std::min(i, order.count - 1)]; };
   const auto row_at = [=](std::int64_t i) -> const T* { return dy[row_number(i)]; };
   const auto other_at = [=](std::int64_t i) -> const G* { return table[target(row_number(i))]; };
@@ -112,7 +112,7 @@ void scatter_rows(const Rows<G>& table, const Rows<T>& dy, const TokenOrder& ord
     if (i > 0 && target(order.row[i - 1]) == t) return;
     const std::int64_t begin = task / order.count * width;
     add_run(table[t], begin, std::min(dy.columns, begin + width), i, order.ends[t], row_at,
-            other_at);
+            other_at, scale);
   });
 }
 
@@ -129,11 +129,21 @@ void copy_row(T* to, const T* from, const T* later, std::int64_t columns, bool p
   std::copy(from + c, from + columns, to + c);
 }
 
+// to = scale * from, with copy_row's prefetch.
+template <class T>
+void scale_row(T* to, const T* from, const T* later, std::int64_t columns, float scale, bool past) {
+  for_vectors(0, columns, [=](std::int64_t c, auto lanes) {
+    prefetch(later + c);
+    lanes.write(to + c, lanes.load(from + c) * scale, past);
+  });
+}
+
 }  // namespace
 
 void embedding_forward(const Stream& stream, const Tensor& y, const Tensor& tokens,
-                       const Tensor& weight, std::int64_t first_token) {
-  if (on_device(stream)) return cuda::embedding_forward(stream, y, tokens, weight, first_token);
+                       const Tensor& weight, std::int64_t first_token, float scale) {
+  if (on_device(stream))
+    return cuda::embedding_forward(stream, y, tokens, weight, first_token, scale);
   with_type(y.dtype(), [&]<class T>(Type<T>) {
     const Rows<T> out = rows_of<T>(y, "y");
     const Rows<T> table = rows_of<T>(weight, "weight");
@@ -148,19 +158,23 @@ void embedding_forward(const Stream& stream, const Tensor& y, const Tensor& toke
     parallel_for(out.rows, [=](std::int64_t r) {
       const T* later = row_of(std::min(r + ahead, out.rows - 1));
       T* to = out[r];
-      if (const T* from = row_of(r))
+      const T* from = row_of(r);
+      if (from == nullptr)
+        std::fill_n(to, out.columns, T{});
+      else if (scale == 1.0F)
         copy_row(to, from, later == nullptr ? from : later, out.columns, past);
       else
-        std::fill_n(to, out.columns, T{});
+        scale_row(to, from, later == nullptr ? from : later, out.columns, scale, past);
     });
   });
 }
 
 void embedding_backward(const Stream& stream, const Tensor& dweight, const Tensor& tokens,
-                        const Tensor& dy, std::int64_t first_token, bool accumulate,
-                        Arena& scratch) {
+                        const Tensor& dy, std::int64_t first_token, bool accumulate, Arena& scratch,
+                        float scale) {
   if (on_device(stream))
-    return cuda::embedding_backward(stream, dweight, tokens, dy, first_token, accumulate, scratch);
+    return cuda::embedding_backward(stream, dweight, tokens, dy, first_token, accumulate, scratch,
+                                    scale);
   with_types(dy.dtype(), dweight.dtype(), [&]<class T, class G>(Type<T>, Type<G>) {
     const Rows<T> in = rows_of<T>(dy, "dy");
     const Rows<G> table = rows_of<G>(dweight, "dweight");
@@ -176,7 +190,10 @@ void embedding_backward(const Stream& stream, const Tensor& dweight, const Tenso
     order.take(scratch, in.rows, table.rows);
     order.sort(in.rows, table.rows, target);
     if (!accumulate) clear_rows(table);
-    scatter_rows(table, in, order, target);
+    if (scale == 1.0F)
+      scatter_rows(table, in, order, target, Unscaled{});
+    else
+      scatter_rows(table, in, order, target, ScaledBy{scale});
   });
 }
 

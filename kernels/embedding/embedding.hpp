@@ -5,17 +5,18 @@
 
 namespace triax {
 
-/// y[r] = weight[tokens[r] - first_token], or zero if the token is -1 or belongs to another shard
-/// of the vocabulary. y: (N, E); tokens: (N) int32; weight: (V_local, E).
+/// y[r] = scale * weight[tokens[r] - first_token], or zero if the token is -1 or belongs to another
+/// shard of the vocabulary. y: (N, E); tokens: (N) int32; weight: (V_local, E). Gemma scales by
+/// sqrt(E).
 void embedding_forward(const Stream& stream, const Tensor& y, const Tensor& tokens,
-                       const Tensor& weight, std::int64_t first_token);
+                       const Tensor& weight, std::int64_t first_token, float scale = 1.0F);
 
-/// dweight[tokens[r] - first_token] += dy[r] for the tokens of this shard; dweight starts at zero
-/// unless `accumulate`. dweight is float32 or has the type of dy. Each row is summed in float32 in
-/// row order (on a device in segments of that order) and rounded once.
+/// dweight[tokens[r] - first_token] += scale * dy[r] for the tokens of this shard; dweight starts
+/// at zero unless `accumulate`. dweight is float32 or has the type of dy. Each row is summed in
+/// float32 in row order (on a device in segments of that order) and rounded once.
 void embedding_backward(const Stream& stream, const Tensor& dweight, const Tensor& tokens,
-                        const Tensor& dy, std::int64_t first_token, bool accumulate,
-                        Arena& scratch);
+                        const Tensor& dy, std::int64_t first_token, bool accumulate, Arena& scratch,
+                        float scale = 1.0F);
 /// Upper bound of the bytes that embedding_backward takes from `scratch` in `space`, for a dy of
 /// this shape and a dweight of `vocabulary` rows.
 std::size_t embedding_scratch_bytes(const Shape& dy, std::int64_t vocabulary,

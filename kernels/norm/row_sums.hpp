@@ -23,11 +23,23 @@ struct NoRow {
 };
 inline void prefetch(NoRow) {}
 
+/// Rows are added as they are.
+struct Unscaled {
+  FloatVector add(FloatVector row, FloatVector sum) const { return sum + row; }
+};
+/// Each row is added times a factor, with one rounding.
+struct ScaledBy {
+  float factor;
+  FloatVector add(FloatVector row, FloatVector sum) const {
+    return multiply_add(FloatVector{} + factor, row, sum);
+  }
+};
+
 namespace detail {
 
-template <std::size_t count, class To, class From, class RowAt, class OtherAt>
+template <std::size_t count, class To, class From, class RowAt, class OtherAt, class Scale>
 void add_some_rows(To* to, const From* from, std::int64_t columns, std::int64_t i,
-                   const RowAt& row_at, const OtherAt& other_at) {
+                   const RowAt& row_at, const OtherAt& other_at, const Scale& scale) {
   std::array<decltype(row_at(i)), count> rows;
   std::array<decltype(row_at(i)), count> later;
   std::array<decltype(other_at(i)), count> others;
@@ -42,7 +54,7 @@ void add_some_rows(To* to, const From* from, std::int64_t columns, std::int64_t 
     for (std::size_t k = 0; k < count; ++k) {
       prefetch(later[k] + c);
       prefetch(others[k] + c);
-      sum += lanes.load(rows[k] + c);
+      sum = scale.add(lanes.load(rows[k] + c), sum);
     }
     lanes.store(to + c, sum);
   });
@@ -53,20 +65,20 @@ void add_some_rows(To* to, const From* from, std::int64_t columns, std::int64_t 
 /// to[c] = from[c] + row_at(i)[c] + row_at(i + 1)[c] + ... over `count` rows, 1 to rows_at_once,
 /// added in float32 and rounded when stored. Rows are prefetched, so row_at and other_at get
 /// indices up to i + count + rows_ahead; beyond the last row they may return any row. other_at(i)
-/// is other memory needed with row i (NoRow if none).
-template <class To, class From, class RowAt, class OtherAt>
+/// is other memory needed with row i (NoRow if none). `scale` is Unscaled or ScaledBy.
+template <class To, class From, class RowAt, class OtherAt, class Scale = Unscaled>
 void add_rows(To* to, const From* from, std::int64_t columns, std::int64_t i, std::int64_t count,
-              const RowAt& row_at, const OtherAt& other_at) {
+              const RowAt& row_at, const OtherAt& other_at, const Scale& scale = {}) {
   static_assert(rows_at_once == 4);
   switch (count) {
     case 1:
-      return detail::add_some_rows<1>(to, from, columns, i, row_at, other_at);
+      return detail::add_some_rows<1>(to, from, columns, i, row_at, other_at, scale);
     case 2:
-      return detail::add_some_rows<2>(to, from, columns, i, row_at, other_at);
+      return detail::add_some_rows<2>(to, from, columns, i, row_at, other_at, scale);
     case 3:
-      return detail::add_some_rows<3>(to, from, columns, i, row_at, other_at);
+      return detail::add_some_rows<3>(to, from, columns, i, row_at, other_at, scale);
     default:
-      return detail::add_some_rows<4>(to, from, columns, i, row_at, other_at);
+      return detail::add_some_rows<4>(to, from, columns, i, row_at, other_at, scale);
   }
 }
 

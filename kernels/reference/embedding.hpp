@@ -8,25 +8,25 @@
 
 namespace triax::reference {
 
-/// Row tokens[r] of weight (vocabulary, columns); zero if the token is negative.
+/// Row tokens[r] of weight (vocabulary, columns) times `scale`; zero if the token is negative.
 inline std::vector<double> embedding_forward(const std::vector<std::int32_t>& tokens,
-                                             const std::vector<double>& weight,
-                                             std::size_t columns) {
+                                             const std::vector<double>& weight, std::size_t columns,
+                                             double scale = 1.0) {
   std::vector<double> y(tokens.size() * columns, 0.0);
   for (std::size_t r = 0; r < tokens.size(); ++r)
     for (std::size_t c = 0; c < columns && tokens[r] >= 0; ++c)
-      y[r * columns + c] = weight[static_cast<std::size_t>(tokens[r]) * columns + c];
+      y[r * columns + c] = scale * weight[static_cast<std::size_t>(tokens[r]) * columns + c];
   return y;
 }
 
-/// dweight (vocabulary, columns) from dy (rows, columns).
+/// dweight (vocabulary, columns) from dy (rows, columns) times `scale`.
 inline std::vector<double> embedding_backward(const std::vector<std::int32_t>& tokens,
                                               const std::vector<double>& dy, std::size_t vocabulary,
-                                              std::size_t columns) {
+                                              std::size_t columns, double scale = 1.0) {
   std::vector<double> dweight(vocabulary * columns, 0.0);
   for (std::size_t r = 0; r < tokens.size(); ++r)
     for (std::size_t c = 0; c < columns && tokens[r] >= 0; ++c)
-      dweight[static_cast<std::size_t>(tokens[r]) * columns + c] += dy[r * columns + c];
+      dweight[static_cast<std::size_t>(tokens[r]) * columns + c] += scale * dy[r * columns + c];
   return dweight;
 }
 

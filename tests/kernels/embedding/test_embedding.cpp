@@ -21,7 +21,7 @@ struct Size {
   std::int64_t rows, vocabulary, columns, shards;
 };
 
-class Embedding : public testing::TestWithParam<std::tuple<test::TypePair, Size>> {
+class Embedding : public testing::TestWithParam<std::tuple<test::TypePair, Size, float>> {
  protected:
   void SetUp() override {
     for (std::size_t r = 0; r < tokens.size(); ++r)
@@ -45,7 +45,7 @@ class Embedding : public testing::TestWithParam<std::tuple<test::TypePair, Size>
         embedding_scratch_bytes({size.rows, size.columns}, size.vocabulary, test::space()));
     for (std::int64_t s = 0; s < size.shards; ++s)
       test::run(embedding_backward, shard_view(dweight, s), ids(), rows_view(dy), first(s),
-                accumulate, scratch.arena());
+                accumulate, scratch.arena(), scale);
     EXPECT_EQ(scratch.arena().used(), 0U);
     if (size.shards == 1 && test::space() == MemorySpace::host) {
       EXPECT_EQ(scratch.arena().high_water(),
@@ -55,6 +55,7 @@ class Embedding : public testing::TestWithParam<std::tuple<test::TypePair, Size>
 
   test::TypePair types = std::get<0>(GetParam());
   Size size = std::get<1>(GetParam());
+  float scale = std::get<2>(GetParam());
   std::vector<std::int32_t> tokens = std::vector<std::int32_t>(static_cast<std::size_t>(size.rows));
   test::Array weight = test::Array::random(types.type, size.vocabulary* size.columns, 1);
   test::Array dy = test::Array::random(types.type, size.rows* size.columns, 2);
@@ -64,17 +65,22 @@ TEST_P(Embedding, ForwardShardsAddUpToTheWhole) {
   std::vector<double> total(static_cast<std::size_t>(dy.count()), 0.0);
   for (std::int64_t s = 0; s < size.shards; ++s) {
     test::Array y(types.type, dy.count(), 9.0F);
-    test::run(embedding_forward, rows_view(y), ids(), shard_view(weight, s), first(s));
+    test::run(embedding_forward, rows_view(y), ids(), shard_view(weight, s), first(s), scale);
     test::add(total, y.doubles());
   }
-  EXPECT_EQ(total, reference::embedding_forward(tokens, weight.doubles(), width()));
+  const auto expected =
+      reference::embedding_forward(tokens, weight.doubles(), width(), double{scale});
+  if (scale == 1.0F)
+    EXPECT_EQ(total, expected);
+  else
+    test::expect_close(total, expected, tolerance + test::rounding_of(types.type), "y");
 }
 
 TEST_P(Embedding, BackwardFillsEachShard) {
   test::Array dweight(types.gradients, weight.count(), 9.0F);
   backward(dweight, false);
-  auto expected = reference::embedding_backward(tokens, dy.doubles(),
-                                                static_cast<std::size_t>(size.vocabulary), width());
+  auto expected = reference::embedding_backward(
+      tokens, dy.doubles(), static_cast<std::size_t>(size.vocabulary), width(), double{scale});
   test::expect_close(dweight, expected, tolerance, "dweight");
 
   test::Array accumulated = test::Array::random(types.gradients, weight.count(), 3);
@@ -87,7 +93,8 @@ INSTANTIATE_TEST_SUITE_P(TypesAndSizes, Embedding,
                          testing::Combine(test::every_type_pair(),
                                           testing::Values(Size{1, 5, 3, 1}, Size{40, 11, 17, 2},
                                                           Size{100, 7, 64, 3}, Size{10, 4, 33, 8},
-                                                          Size{9, 3, 1100, 1})));
+                                                          Size{9, 3, 1100, 1}),
+                                          testing::Values(1.0F, 27.7128F)));
 
 // The sum of a token does not depend on how the vocabulary is split.
 TEST_P(Embedding, TheSumOfATokenIsThatOfEveryCut) {
@@ -105,7 +112,8 @@ INSTANTIATE_TEST_SUITE_P(ManyRowsOfATokens, Embedding,
                                           testing::Values(Size{500, 3, 24, 1}, Size{300, 2, 5, 2},
                                                           Size{129, 1, 8, 1}, Size{64, 1, 8, 1},
                                                           Size{65, 1, 8, 1}, Size{700, 9, 8, 2},
-                                                          Size{3000, 40, 3, 2})));
+                                                          Size{3000, 40, 3, 2}),
+                                          testing::Values(1.0F, 27.7128F)));
 
 class EmbeddingSums : public testing::TestWithParam<DType> {};
 
@@ -117,7 +125,7 @@ TEST_P(EmbeddingSums, ManyRowsOfATokenAllCount) {
   test::Array dweight(GetParam(), 1);
   test::Scratch scratch(embedding_scratch_bytes({rows, 1}, 1, test::space()));
   test::run(embedding_backward, dweight.tensor({1, 1}), Tensor(tokens.data(), {rows}),
-            ones.tensor({rows, 1}), 0, false, scratch.arena());
+            ones.tensor({rows, 1}), 0, false, scratch.arena(), 1.0F);
   test::expect_close(dweight, {double{rows}}, tolerance, "tokens");
   test::run(position_backward, dweight.tensor({1, 1}), ones.tensor({rows, 1}), 0, 1, false);
   test::expect_close(dweight, {double{rows}}, tolerance, "positions");
@@ -274,11 +282,12 @@ TEST(EmbeddingReference, GradientIsThatOfTheForwardPass) {
   const std::vector<std::int32_t> tokens = {1, 0, -1, 1};
   const auto weight = test::widen(test::random_values(3 * 5, 1));
   const auto dy = test::widen(test::random_values(4 * 5, 2));
-  test::expect_gradient(
-      [&](const std::vector<double>& at) {
-        return test::dot(reference::embedding_forward(tokens, at, 5), dy);
-      },
-      weight, reference::embedding_backward(tokens, dy, 3, 5), "dweight");
+  for (const double scale : {1.0, 2.5})
+    test::expect_gradient(
+        [&](const std::vector<double>& at) {
+          return test::dot(reference::embedding_forward(tokens, at, 5, scale), dy);
+        },
+        weight, reference::embedding_backward(tokens, dy, 3, 5, scale), "dweight");
 }
 
 }  // namespace
