@@ -10,6 +10,7 @@
 #include "benchmarks/support/node_memory.hpp"
 #include "benchmarks/support/place.hpp"
 #include "kernels/activation/elementwise.hpp"
+#include "kernels/activation/geglu.hpp"
 #include "kernels/activation/gelu.hpp"
 #include "kernels/activation/swiglu.hpp"
 #include "kernels/attention/rope.hpp"
@@ -84,6 +85,8 @@ void pointwise(const Reporter& report, const RandomArray& x, const RandomArray& 
   report("gelu_forward", 2 * n, [&] { gelu_forward(stream, y, x); });
   report("gelu_backward", 4 * n, [&] { gelu_backward(stream, w, y, z, x); });
   report("dropout", 2 * n, [&] { dropout(stream, y, x, {0.1F, 7}, 0); });
+  report("gelu_erf_forward", 2 * n, [&] { gelu_forward(stream, y, x, Gelu::erf); });
+  report("gelu_erf_backward", 4 * n, [&] { gelu_backward(stream, w, y, z, x, Gelu::erf); });
   const Tensor gated = x.view().reshape({rows / 2, 2 * columns});
   const Tensor dgated = w.view().reshape({rows / 2, 2 * columns});
   const Tensor half = y.view().slice(0, 0, rows / 2);
@@ -91,6 +94,8 @@ void pointwise(const Reporter& report, const RandomArray& x, const RandomArray& 
   report("swiglu_forward", 3 * n / 2, [&] { swiglu_forward(stream, half, gated); });
   report("swiglu_backward", 3 * n, [&] { swiglu_backward(stream, dgated, half, dhalf, gated); });
   const RandomArray table = report.floats({2, sequence, head_size / 2});
+  report("geglu_forward", 3 * n / 2, [&] { geglu_forward(stream, half, gated); });
+  report("geglu_backward", 3 * n, [&] { geglu_backward(stream, dgated, half, dhalf, gated); });
   rope_table(stream, table, reference::rope_frequencies(10000.0, head_size));
   const Tensor heads =
       y.view().reshape({rows / sequence, sequence, columns / head_size, head_size});

@@ -105,10 +105,18 @@ bool fp8_multiply(const Stream&, const Tensor&, const Tensor&, const Tensor&, co
   absent("fp8_multiply");
 }
 
-void gelu_forward(const Stream&, const Tensor&, const Tensor&) {
+void geglu_forward(const Stream&, const Tensor&, const Tensor&) {
+  absent("geglu_forward");
+}
+void geglu_backward(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&) {
+  absent("geglu_backward");
+}
+
+void gelu_forward(const Stream&, const Tensor&, const Tensor&, Gelu) {
   absent("gelu_forward");
 }
-void gelu_backward(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&) {
+void gelu_backward(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                   Gelu) {
   absent("gelu_backward");
 }
 

@@ -4,6 +4,7 @@
 // the stream is a device stream. The .cu files define them; absent.cpp defines stubs in a build
 // without CUDA.
 #include "kernels/activation/elementwise.hpp"
+#include "kernels/activation/geglu.hpp"
 #include "kernels/activation/gelu.hpp"
 #include "kernels/activation/swiglu.hpp"
 #include "kernels/attention/attention.hpp"
@@ -55,6 +56,9 @@ decltype(triax::position_forward) position_forward;
 decltype(triax::position_backward) position_backward;
 
 decltype(triax::gelu_forward) gelu_forward;
+decltype(triax::geglu_forward) geglu_forward;
+decltype(triax::geglu_backward) geglu_backward;
+
 decltype(triax::gelu_backward) gelu_backward;
 
 decltype(triax::layernorm_forward) layernorm_forward;

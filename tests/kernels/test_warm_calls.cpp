@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "kernels/activation/elementwise.hpp"
+#include "kernels/activation/geglu.hpp"
 #include "kernels/activation/gelu.hpp"
 #include "kernels/activation/swiglu.hpp"
 #include "kernels/attention/cached_attention.hpp"
@@ -95,6 +96,7 @@ TEST_P(WarmCalls, QkNorm) {
   EXPECT_EQ(warm_allocations([&] { gelu_forward(stream, a, b); }), 0);
   EXPECT_EQ(warm_allocations([&] { gelu_backward(stream, a, b, c, d); }), 0);
   EXPECT_EQ(warm_allocations([&] { dropout(stream, a, b, {0.5F, 1}, 0); }), 0);
+  EXPECT_EQ(warm_allocations([&] { gelu_backward(stream, a, b, c, d, Gelu::erf); }), 0);
 }
 
 TEST_P(WarmCalls, Generation) {
@@ -151,6 +153,7 @@ TEST_P(WarmCalls, RopeAndSwiglu) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, WarmCalls, test::every_type());
+  EXPECT_EQ(warm_allocations([&] { geglu_backward(stream, dx, y, y, x); }), 0);
 
 }  // namespace
 }  // namespace triax

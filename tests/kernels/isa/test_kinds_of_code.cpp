@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "kernels/activation/elementwise.hpp"
+#include "kernels/activation/geglu.hpp"
 #include "kernels/activation/gelu.hpp"
 #include "kernels/activation/swiglu.hpp"
 #include "kernels/attention/attention.hpp"
