@@ -16,10 +16,11 @@
 #include "kernels/attention/rope.hpp"
 #include "kernels/embedding/embedding.hpp"
 #include "kernels/loss/cross_entropy.hpp"
+#include "kernels/loss/soft_cap.hpp"
 #include "kernels/norm/layernorm.hpp"
+#include "kernels/norm/qk_norm.hpp"
 #include "kernels/norm/rmsnorm.hpp"
 #include "kernels/optimizer/adamw.hpp"
-#include "kernels/norm/qk_norm.hpp"
 #include "kernels/optimizer/grad_norm.hpp"
 #include "kernels/random/dropout.hpp"
 #include "kernels/random/random.hpp"
@@ -84,18 +85,18 @@ void pointwise(const Reporter& report, const RandomArray& x, const RandomArray& 
   report("accumulate", 3 * n, [&] { accumulate(stream, y, x); });
   report("gelu_forward", 2 * n, [&] { gelu_forward(stream, y, x); });
   report("gelu_backward", 4 * n, [&] { gelu_backward(stream, w, y, z, x); });
-  report("dropout", 2 * n, [&] { dropout(stream, y, x, {0.1F, 7}, 0); });
   report("gelu_erf_forward", 2 * n, [&] { gelu_forward(stream, y, x, Gelu::erf); });
   report("gelu_erf_backward", 4 * n, [&] { gelu_backward(stream, w, y, z, x, Gelu::erf); });
+  report("dropout", 2 * n, [&] { dropout(stream, y, x, {0.1F, 7}, 0); });
   const Tensor gated = x.view().reshape({rows / 2, 2 * columns});
   const Tensor dgated = w.view().reshape({rows / 2, 2 * columns});
   const Tensor half = y.view().slice(0, 0, rows / 2);
   const Tensor dhalf = z.view().slice(0, 0, rows / 2);
   report("swiglu_forward", 3 * n / 2, [&] { swiglu_forward(stream, half, gated); });
   report("swiglu_backward", 3 * n, [&] { swiglu_backward(stream, dgated, half, dhalf, gated); });
-  const RandomArray table = report.floats({2, sequence, head_size / 2});
   report("geglu_forward", 3 * n / 2, [&] { geglu_forward(stream, half, gated); });
   report("geglu_backward", 3 * n, [&] { geglu_backward(stream, dgated, half, dhalf, gated); });
+  const RandomArray table = report.floats({2, sequence, head_size / 2});
   rope_table(stream, table, reference::rope_frequencies(10000.0, head_size));
   const Tensor heads =
       y.view().reshape({rows / sequence, sequence, columns / head_size, head_size});
@@ -128,12 +129,6 @@ void norms(const Reporter& report, const RandomArray& x, const RandomArray& y,
   report("bias_backward", n, [&] { bias_backward(stream, dbias, y, false, scratch); });
 }
 
-// The gradient has the type. The parameter and its moments are float32; for other types there is a
-// copy of the weights in the type.
-void optimizer(const Reporter& report, const RandomArray& g, const RandomArray& copy) {
-  const Stream& stream = report.place.stream();
-  const std::int64_t rows = report.rows;
-  const std::int64_t n = rows * columns;
 void qk_norms(const Reporter& report, const RandomArray& x, const RandomArray& y) {
   const Stream& stream = report.place.stream();
   const std::int64_t rows = report.rows, groups = columns / head_size;
@@ -164,6 +159,12 @@ void qk_norms(const Reporter& report, const RandomArray& x, const RandomArray& y
       2 * rows * groups);
 }
 
+// The gradient has the type. The parameter and its moments are float32; for other types there is a
+// copy of the weights in the type.
+void optimizer(const Reporter& report, const RandomArray& g, const RandomArray& copy) {
+  const Stream& stream = report.place.stream();
+  const std::int64_t rows = report.rows;
+  const std::int64_t n = rows * columns;
   const RandomArray p = report.floats({rows, columns});
   const RandomArray m = report.floats({rows, columns});
   const RandomArray v = report.floats({rows, columns});
@@ -227,6 +228,11 @@ void tokens(const Reporter& report, const RandomArray& y, const RandomArray& dy)
          [&] { cross_entropy_backward(stream, logits, lse, labels, 0, vocabulary, 1.0F); });
   report("cross_entropy", 2 * logit_rows * vocabulary,
          [&] { cross_entropy(stream, loss, logits, labels, vocabulary, 1.0F); });
+  report("cross_entropy_capped", 2 * logit_rows * vocabulary, [&] {
+    cross_entropy(stream, loss, logits, labels, vocabulary, 1.0F,
+                  {.soft_cap = 30.0F, .z_coefficient = 1e-4F});
+  });
+  report("soft_cap", 2 * logit_rows * stored_vocabulary, [&] { soft_cap(stream, logits, 30.0F); });
 }
 
 void run(const benchmark::Place& place) {
@@ -245,6 +251,7 @@ void run(const benchmark::Place& place) {
     const RandomArray d = report.array(shape);
     pointwise(report, a, b, c, d);
     norms(report, a, b, c);
+    qk_norms(report, a, b);
     tokens(report, b, c);
     optimizer(report, a, b);
   }
@@ -256,4 +263,3 @@ int main(int argc, char** argv) {
   return triax::benchmark::run_at_place(argc, argv,
                                         "Elementwise, norm, classifier and optimizer kernels", run);
 }
-    qk_norms(report, a, b);

@@ -28,19 +28,20 @@ void adamw(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Ten
   absent("adamw");
 }
 
-void cross_entropy(const Stream&, const Tensor&, const Tensor&, const Tensor&, std::int64_t,
-                   float) {
+void cross_entropy(const Stream&, const Tensor&, const Tensor&, const Tensor&, std::int64_t, float,
+                   const LogitOptions&) {
   absent("cross_entropy");
 }
 void cross_entropy_stats(const Stream&, const Tensor&, const Tensor&, const Tensor&, std::int64_t,
-                         std::int64_t) {
+                         std::int64_t, const LogitOptions&) {
   absent("cross_entropy_stats");
 }
-void cross_entropy_loss(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&) {
+void cross_entropy_loss(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                        const LogitOptions&) {
   absent("cross_entropy_loss");
 }
 void cross_entropy_backward(const Stream&, const Tensor&, const Tensor&, const Tensor&,
-                            std::int64_t, std::int64_t, float) {
+                            std::int64_t, std::int64_t, float, const LogitOptions&) {
   absent("cross_entropy_backward");
 }
 
@@ -86,7 +87,7 @@ void embedding_forward(const Stream&, const Tensor&, const Tensor&, const Tensor
   absent("embedding_forward");
 }
 void embedding_backward(const Stream&, const Tensor&, const Tensor&, const Tensor&, std::int64_t,
-                        bool, Arena&) {
+                        bool, Arena&, float) {
   absent("embedding_backward");
 }
 void position_forward(const Stream&, const Tensor&, const Tensor&, std::int64_t, std::int64_t) {
@@ -137,16 +138,6 @@ void matmul(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Ma
   absent("matmul");
 }
 
-void add_sum(const Stream&, const Tensor&, const Tensor&) {
-  absent("add_sum");
-}
-void add_sum_of_squares(const Stream&, const Tensor&, const Tensor&) {
-  absent("add_sum_of_squares");
-}
-void clip_factor(const Stream&, const Tensor&, const Tensor&, const ClipRule&) {
-  absent("clip_factor");
-}
-
 void qk_norm_sums(const Stream&, const Tensor&, const Tensor&) {
   absent("qk_norm_sums");
 }
@@ -164,6 +155,16 @@ void qk_norm_backward(const Stream&, const Tensor&, const Tensor&, const Tensor&
   absent("qk_norm_backward");
 }
 
+void add_sum(const Stream&, const Tensor&, const Tensor&) {
+  absent("add_sum");
+}
+void add_sum_of_squares(const Stream&, const Tensor&, const Tensor&) {
+  absent("add_sum_of_squares");
+}
+void clip_factor(const Stream&, const Tensor&, const Tensor&, const ClipRule&) {
+  absent("clip_factor");
+}
+
 void fill_normal(const Stream&, const Tensor&, std::uint64_t, std::int64_t, float, float) {
   absent("fill_normal");
 }
@@ -175,11 +176,11 @@ void rmsnorm_forward(const Stream&, const Tensor&, const Tensor&, const Tensor&,
   absent("rmsnorm_forward");
 }
 void residual_rmsnorm_forward(const Stream&, const Tensor&, const Tensor&, const Tensor&,
-                              const Tensor&, const Tensor&, const Tensor&, float) {
+                              const Tensor&, const Tensor&, const Tensor&, float, float) {
   absent("residual_rmsnorm_forward");
 }
 void rmsnorm_backward(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                      const Tensor&, const Tensor&, float, bool, Arena&) {
+                      const Tensor&, const Tensor&, float, bool, Arena&, float) {
   absent("rmsnorm_backward");
 }
 
@@ -188,6 +189,10 @@ void rope_forward(const Stream&, const Tensor&, const Tensor&) {
 }
 void rope_backward(const Stream&, const Tensor&, const Tensor&) {
   absent("rope_backward");
+}
+
+void soft_cap(const Stream&, const Tensor&, float) {
+  absent("soft_cap");
 }
 
 void swiglu_forward(const Stream&, const Tensor&, const Tensor&) {

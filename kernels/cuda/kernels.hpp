@@ -12,11 +12,12 @@
 #include "kernels/attention/rope.hpp"
 #include "kernels/embedding/embedding.hpp"
 #include "kernels/loss/cross_entropy.hpp"
+#include "kernels/loss/soft_cap.hpp"
 #include "kernels/matmul/matmul.hpp"
 #include "kernels/norm/layernorm.hpp"
+#include "kernels/norm/qk_norm.hpp"
 #include "kernels/norm/rmsnorm.hpp"
 #include "kernels/optimizer/adamw.hpp"
-#include "kernels/norm/qk_norm.hpp"
 #include "kernels/optimizer/grad_norm.hpp"
 #include "kernels/random/dropout.hpp"
 #include "kernels/random/random.hpp"
@@ -55,10 +56,10 @@ decltype(triax::embedding_backward) embedding_backward;
 decltype(triax::position_forward) position_forward;
 decltype(triax::position_backward) position_backward;
 
-decltype(triax::gelu_forward) gelu_forward;
 decltype(triax::geglu_forward) geglu_forward;
 decltype(triax::geglu_backward) geglu_backward;
 
+decltype(triax::gelu_forward) gelu_forward;
 decltype(triax::gelu_backward) gelu_backward;
 
 decltype(triax::layernorm_forward) layernorm_forward;
@@ -67,16 +68,16 @@ decltype(triax::layernorm_backward) layernorm_backward;
 
 decltype(triax::matmul) matmul;
 
-decltype(triax::add_sum) add_sum;
-decltype(triax::add_sum_of_squares) add_sum_of_squares;
-decltype(triax::clip_factor) clip_factor;
-
-decltype(triax::fill_normal) fill_normal;
 decltype(triax::qk_norm_sums) qk_norm_sums;
 decltype(triax::qk_norm_forward) qk_norm_forward;
 decltype(triax::qk_norm_gradient_sums) qk_norm_gradient_sums;
 decltype(triax::qk_norm_backward) qk_norm_backward;
 
+decltype(triax::add_sum) add_sum;
+decltype(triax::add_sum_of_squares) add_sum_of_squares;
+decltype(triax::clip_factor) clip_factor;
+
+decltype(triax::fill_normal) fill_normal;
 decltype(triax::fill_constant) fill_constant;
 
 decltype(triax::rmsnorm_forward) rmsnorm_forward;
@@ -85,6 +86,8 @@ decltype(triax::rmsnorm_backward) rmsnorm_backward;
 
 decltype(triax::rope_forward) rope_forward;
 decltype(triax::rope_backward) rope_backward;
+
+decltype(triax::soft_cap) soft_cap;
 
 decltype(triax::swiglu_forward) swiglu_forward;
 decltype(triax::swiglu_backward) swiglu_backward;

@@ -39,4 +39,16 @@ TRIAX_HOST_DEVICE inline MergedRow merge_shards(const float* stats, std::int64_t
   return {log_sum_exp(largest, total), label_logit};
 }
 
+/// Loss of a row with a label. A z_coefficient of 0 adds nothing, not even to an infinite loss.
+TRIAX_HOST_DEVICE inline double loss_of(const MergedRow& row, float z_coefficient) {
+  const double loss = row.lse - row.label_logit;
+  if (z_coefficient == 0.0F) return loss;
+  return loss + static_cast<double>(z_coefficient) * row.lse * row.lse;
+}
+
+/// Factor of the softmax in a row's gradient, by the loss and the z-loss together.
+TRIAX_HOST_DEVICE inline float softmax_factor(float scale, float lse, float z_coefficient) {
+  return z_coefficient == 0.0F ? scale : scale * (1.0F + 2.0F * z_coefficient * lse);
+}
+
 }  // namespace triax

@@ -12,10 +12,11 @@
 #include "kernels/attention/rope.hpp"
 #include "kernels/embedding/embedding.hpp"
 #include "kernels/loss/cross_entropy.hpp"
+#include "kernels/loss/soft_cap.hpp"
 #include "kernels/norm/layernorm.hpp"
+#include "kernels/norm/qk_norm.hpp"
 #include "kernels/norm/rmsnorm.hpp"
 #include "kernels/optimizer/adamw.hpp"
-#include "kernels/norm/qk_norm.hpp"
 #include "kernels/optimizer/grad_norm.hpp"
 #include "kernels/random/dropout.hpp"
 #include "tests/kernels/array.hpp"
@@ -75,8 +76,6 @@ TEST_P(WarmCalls, Norms) {
   EXPECT_EQ(warm_allocations([&] { bias_backward(stream, bias, a, true, arena); }), 0);
 }
 
-TEST_P(WarmCalls, Pointwise) {
-  EXPECT_EQ(warm_allocations([&] { residual_forward(stream, a, b, c, bias); }), 0);
 TEST_P(WarmCalls, QkNorm) {
   const Shape heads = {rows, 2, columns / 2};
   const Tensor x = a.reshape(heads), y = b.reshape(heads), sums = floats(c_, {rows, 2});
@@ -92,11 +91,13 @@ TEST_P(WarmCalls, QkNorm) {
             0);
 }
 
+TEST_P(WarmCalls, Pointwise) {
+  EXPECT_EQ(warm_allocations([&] { residual_forward(stream, a, b, c, bias); }), 0);
   EXPECT_EQ(warm_allocations([&] { accumulate(stream, a, b); }), 0);
   EXPECT_EQ(warm_allocations([&] { gelu_forward(stream, a, b); }), 0);
   EXPECT_EQ(warm_allocations([&] { gelu_backward(stream, a, b, c, d); }), 0);
-  EXPECT_EQ(warm_allocations([&] { dropout(stream, a, b, {0.5F, 1}, 0); }), 0);
   EXPECT_EQ(warm_allocations([&] { gelu_backward(stream, a, b, c, d, Gelu::erf); }), 0);
+  EXPECT_EQ(warm_allocations([&] { dropout(stream, a, b, {0.5F, 1}, 0); }), 0);
 }
 
 TEST_P(WarmCalls, Generation) {
@@ -130,6 +131,8 @@ TEST_P(WarmCalls, TokensAndOptimizer) {
               cross_entropy_loss(stream, loss, lse, stats.reshape({1, rows, 3}), ids);
               cross_entropy_backward(stream, a, lse, ids, 0, columns, 1.0F);
               cross_entropy(stream, loss, a, ids, columns, 1.0F);
+              cross_entropy(stream, loss, a, ids, columns, 1.0F, {.soft_cap = 30.0F});
+              soft_cap(stream, a, 30.0F);
               add_sum(stream, Tensor(&total, {1}), loss);
             }),
             0);
@@ -150,10 +153,10 @@ TEST_P(WarmCalls, RopeAndSwiglu) {
   const Tensor y = c.slice(0, 0, rows / 2);
   EXPECT_EQ(warm_allocations([&] { swiglu_forward(stream, y, x); }), 0);
   EXPECT_EQ(warm_allocations([&] { swiglu_backward(stream, dx, y, y, x); }), 0);
+  EXPECT_EQ(warm_allocations([&] { geglu_backward(stream, dx, y, y, x); }), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, WarmCalls, test::every_type());
-  EXPECT_EQ(warm_allocations([&] { geglu_backward(stream, dx, y, y, x); }), 0);
 
 }  // namespace
 }  // namespace triax

@@ -13,10 +13,11 @@
 #include "kernels/attention/cached_attention.hpp"
 #include "kernels/attention/rope.hpp"
 #include "kernels/loss/cross_entropy.hpp"
+#include "kernels/loss/soft_cap.hpp"
 #include "kernels/norm/layernorm.hpp"
+#include "kernels/norm/qk_norm.hpp"
 #include "kernels/norm/rmsnorm.hpp"
 #include "kernels/optimizer/adamw.hpp"
-#include "kernels/norm/qk_norm.hpp"
 #include "kernels/optimizer/grad_norm.hpp"
 #include "kernels/random/dropout.hpp"
 #include "kernels/random/random.hpp"
@@ -73,8 +74,6 @@ TEST_P(KindsOfCode, Activations) {
   });
 }
 
-TEST_P(KindsOfCode, Norms) {
-  expect_same([&] {
 TEST_P(KindsOfCode, ExactGeluAndGeglu) {
   expect_same([&] {
     Array x = random(1), dy = random(2), y = empty(), dx = empty(), again = empty();
@@ -107,6 +106,8 @@ TEST_P(KindsOfCode, QkNorm) {
   });
 }
 
+TEST_P(KindsOfCode, Norms) {
+  expect_same([&] {
     Array x = random(1), dy = random(2), weight = random(3, columns), bias = random(4, columns);
     Array residual = random(5);
     Array y = empty(), dx = empty(), dweight = empty(columns), dbias = empty(columns);
@@ -150,7 +151,12 @@ TEST_P(KindsOfCode, LossOfALargeVocabulary) {
     Array logits = random(1, few * vocabulary), loss(DType::f32, few);
     cross_entropy(stream, loss.tensor(), logits.tensor({few, vocabulary}), labels, vocabulary,
                   0.25F);
-    return Results{loss, logits};
+    Array capped = random(2, few * vocabulary), of_capped(DType::f32, few);
+    cross_entropy(stream, of_capped.tensor(), capped.tensor({few, vocabulary}), labels, vocabulary,
+                  0.25F, {.soft_cap = 3.0F, .z_coefficient = 0.1F});
+    Array alone = random(3, few * vocabulary);
+    soft_cap(stream, alone.tensor({few, vocabulary}), 2.0F);
+    return Results{loss, logits, capped, of_capped, alone};
   });
 }
 

@@ -22,17 +22,20 @@ class CrossEntropyEdges : public testing::TestWithParam<DType> {
     std::vector<float> gradient, gradient_in_one_pass;
   };
   // Results of one row, by two passes and by one.
-  Results results(const std::vector<float>& logits, std::int32_t label) const {
+  Results results(const std::vector<float>& logits, std::int32_t label,
+                  const LogitOptions& options = {}) const {
     const auto columns = static_cast<std::int64_t>(logits.size());
     test::Array first(GetParam(), logits), second(GetParam(), logits);
     const Shape row = {1, columns};
     std::vector<std::int32_t> labels = {label};
     std::vector<float> stats(3), loss(1), lse(1), other(1);
     const Tensor of(labels.data(), {1}), lse_of(lse.data(), {1}), loss_of(loss.data(), {1});
-    test::run(cross_entropy_stats, Tensor(stats.data(), {1, 3}), first.tensor(row), of, 0, columns);
-    test::run(cross_entropy_loss, loss_of, lse_of, Tensor(stats.data(), {1, 1, 3}), of);
-    test::run(cross_entropy_backward, first.tensor(row), lse_of, of, 0, columns, 1.0F);
-    test::run(cross_entropy, Tensor(other.data(), {1}), second.tensor(row), of, columns, 1.0F);
+    test::run(cross_entropy_stats, Tensor(stats.data(), {1, 3}), first.tensor(row), of, 0, columns,
+              options);
+    test::run(cross_entropy_loss, loss_of, lse_of, Tensor(stats.data(), {1, 1, 3}), of, options);
+    test::run(cross_entropy_backward, first.tensor(row), lse_of, of, 0, columns, 1.0F, options);
+    test::run(cross_entropy, Tensor(other.data(), {1}), second.tensor(row), of, columns, 1.0F,
+              options);
     return {stats[0], stats[1], loss[0], other[0], first.floats(), second.floats()};
   }
   double rounding() const { return test::rounding_of(GetParam()); }
@@ -117,6 +120,22 @@ TEST_P(CrossEntropyEdges, NotANumberShows) {
     }
   EXPECT_TRUE(std::isnan(results({0.0F, not_a_number, 1.0F}, 0).loss));
   EXPECT_TRUE(std::isnan(results({0.0F, not_a_number, 1.0F}, 0).loss_in_one_pass));
+}
+
+// Logits beyond a soft cap count as the cap, whatever they are; NaN does not.
+TEST_P(CrossEntropyEdges, LogitsBeyondTheSoftCap) {
+  constexpr LogitOptions options{.soft_cap = 30.0F};
+  for (const float high : {1e4F, infinity}) {
+    const Results of = results({high, -high, 0.0F}, 2, options);
+    EXPECT_EQ(of.largest, 30.0F);
+    EXPECT_NEAR(of.loss, 30.0, 1e-5);
+    EXPECT_EQ(of.loss_in_one_pass, of.loss);
+    EXPECT_EQ(of.gradient[0], 0.0F) << "a saturated logit does not change the loss";
+    EXPECT_NEAR(of.gradient[2], -1.0, 1e-6);
+    EXPECT_EQ(of.gradient_in_one_pass, of.gradient);
+  }
+  EXPECT_TRUE(std::isnan(results({0.0F, not_a_number, 1.0F}, 0, options).loss));
+  EXPECT_TRUE(std::isnan(results({0.0F, not_a_number, 1.0F}, 0, options).loss_in_one_pass));
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, CrossEntropyEdges, test::every_type());
