@@ -8,8 +8,8 @@
 namespace triax::cuda {
 namespace {
 
-// Rotates pairs (d, d + half) of a head by their angles. Column p of a row is pair p % half of head
-// p / half.
+// Rotates pairs (d, d + half) of a head of `size` elements by their angles. Column p of a row is
+// pair p % half of head p / half.
 template <class T>
 struct Rotate {
   T* x;
@@ -19,6 +19,7 @@ struct Rotate {
   std::int64_t row_stride;
   std::int64_t length;
   std::int32_t half;
+  std::int32_t size;
   float sign;
 
   template <int n>
@@ -28,7 +29,7 @@ struct Rotate {
     const auto pair = static_cast<std::int32_t>(column);
     const std::int32_t head = pair / half;
     const std::int32_t d = pair - head * half;
-    T* low = x + batch * batch_stride + position * row_stride + 2 * head * half + d;
+    T* low = x + batch * batch_stride + position * row_stride + head * size + d;
     float a[n], b[n], c[n], s[n];
     load<n>(a, low);
     load<n>(b, low + half);
@@ -51,18 +52,21 @@ void rotate(const Stream& stream, const Tensor& x, const Tensor& table, float si
         "rope on {}: the heads must be contiguous and of even size", x.shape());
   check_space(x, "x");
   const std::int64_t length = x.size(1);
-  const std::int64_t half = x.size(3) / 2;
   check_rope_table(table, x);
+  const std::int64_t half = table.size(2);
+  const std::int64_t size = x.size(3);
   check_space(table, "table");
   const float* cosines = table.as<float>();
   const float* sines = cosines + table.stride(0);
   with_type(x.dtype(), [&]<class T>(Type<T>) {
     T* data = x.as<T>();
-    const bool allowed = half % wide<T> == 0 && aligned(data) && x.stride(0) % wide<T> == 0 &&
-                         x.stride(1) % wide<T> == 0 && aligned(cosines) && aligned(sines);
-    tiles<wide<T>>(stream, x.size(0) * length, x.size(2) * half, allowed,
-                   Rotate<T>{data, cosines, sines, x.stride(0), x.stride(1), length,
-                             static_cast<std::int32_t>(half), sign});
+    const bool allowed = half % wide<T> == 0 && size % wide<T> == 0 && aligned(data) &&
+                         x.stride(0) % wide<T> == 0 && x.stride(1) % wide<T> == 0 &&
+                         aligned(cosines) && aligned(sines);
+    tiles<wide<T>>(
+        stream, x.size(0) * length, x.size(2) * half, allowed,
+        Rotate<T>{data, cosines, sines, x.stride(0), x.stride(1), length,
+                  static_cast<std::int32_t>(half), static_cast<std::int32_t>(size), sign});
   });
 }
 

@@ -95,6 +95,36 @@ LaunchShape gradient_shape(std::int64_t rows, std::int64_t columns, int part, in
   return shape;
 }
 
+int threads_of_head(std::int64_t columns, int width) {
+  int threads = 1;
+  while (threads < warp && std::int64_t{threads} * width < columns) threads *= 2;
+  return threads;
+}
+
+LaunchShape head_sum_shape(std::int64_t heads, std::int64_t columns, int width) {
+  return {.blocks_x = blocks_over(heads * threads_of_head(columns, width), head_block_threads),
+          .threads_x = head_block_threads};
+}
+
+std::int64_t head_gradient_rows(std::int64_t heads) {
+  constexpr std::int64_t most_blocks = 1024;
+  std::int64_t of_block = gradient_rows(heads);
+  while (blocks_over(heads, of_block) > most_blocks) of_block *= 2;
+  return of_block;
+}
+
+std::int64_t head_gradient_blocks(std::int64_t heads) {
+  return blocks_over(heads, head_gradient_rows(heads));
+}
+
+LaunchShape head_gradient_shape(std::int64_t heads, std::int64_t columns, int width) {
+  const std::int64_t across = std::int64_t{threads_of_head(columns, width)} * width;
+  return {.blocks_x = head_gradient_blocks(heads),
+          .blocks_y = blocks_over(columns, across),
+          .threads_x = head_block_threads,
+          .shared_bytes = static_cast<std::size_t>(head_block_threads * width) * sizeof(float)};
+}
+
 // Two CUDA blocks of short rows (GPT-2's in 16 bits) fit into the shared memory of an sm_90
 // multiprocessor, so that one computes while the other waits for memory. A longer row gets all
 // threads.

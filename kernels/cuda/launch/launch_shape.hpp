@@ -66,6 +66,20 @@ constexpr int held_by_thread(std::int64_t columns, int threads, int width) {
   return static_cast<int>((columns + together - 1) / together) * width;
 }
 
+/// Heads (QK-norm), most of them too short for a warp: threads of one head, a power of two up to a
+/// warp, that together hold `width` columns each. They take turns over a longer head.
+int threads_of_head(std::int64_t columns, int width);
+inline constexpr int head_block_threads = 256;  // per CUDA block
+/// One sum per head.
+LaunchShape head_sum_shape(std::int64_t heads, std::int64_t columns, int width);
+/// Sums per column over head_gradient_rows() heads: one CUDA block per so many heads (blocks_x) and
+/// per threads_of_head() * width columns (blocks_y), with shared memory for the sums of its
+/// threads. gradient_rows(), or more heads if there would be over 1024 blocks: each makes a partial
+/// row.
+std::int64_t head_gradient_rows(std::int64_t heads);
+std::int64_t head_gradient_blocks(std::int64_t heads);
+LaunchShape head_gradient_shape(std::int64_t heads, std::int64_t columns, int width);
+
 /// One CUDA block per row, for rows too long for registers (logits).
 inline constexpr int long_row_threads = 1024;  // per CUDA block, at most
 LaunchShape long_row_shape(std::int64_t rows, std::int64_t row_bytes);

@@ -14,16 +14,17 @@ namespace {
 constexpr std::int32_t ignored = -1;
 constexpr std::int64_t stats_per_row = 3;  // maximum, sum of exponentials, logit of the label
 
-template <class T>
+template <class T, class Cap>
 struct LogitRows {
   Rows<T> rows;
   const std::int32_t* labels;
   std::int64_t first_token;
   int columns;
+  Cap cap;
 
   template <bool allowed>
-  TRIAX_DEVICE LogitRow<T, allowed> row(std::int64_t r) const {
-    return {rows[r], columns, static_cast<int>(rows.columns)};
+  TRIAX_DEVICE LogitRow<T, allowed, Cap> row(std::int64_t r) const {
+    return {rows[r], columns, static_cast<int>(rows.columns), cap};
   }
   TRIAX_DEVICE bool counts(std::int64_t r) const { return labels[r] != ignored; }
   // Column of the label in this shard.
@@ -32,11 +33,11 @@ struct LogitRows {
   }
 };
 
-template <class T, bool allowed>
+template <class T, bool allowed, class Cap>
 struct Stats {
   static constexpr int max_threads = long_row_threads;
   float* stats;
-  LogitRows<T> logits;
+  LogitRows<T, Cap> logits;
 
   TRIAX_DEVICE void operator()(const Block& block) const {
     const std::int64_t r = block.index_x();
@@ -57,21 +58,23 @@ struct Loss {
   const std::int32_t* labels;
   std::int64_t shards;
   std::int64_t rows;
+  float z_coefficient;
 
   template <int n>
   TRIAX_DEVICE void run(std::int64_t r) const {
     const MergedRow row = merge_shards(stats + r * stats_per_row, shards, rows * stats_per_row);
     lse[r] = static_cast<float>(row.lse);
-    loss[r] = labels[r] == ignored ? 0.0F : static_cast<float>(row.lse - row.label_logit);
+    loss[r] = labels[r] == ignored ? 0.0F : static_cast<float>(loss_of(row, z_coefficient));
   }
 };
 
-template <class T, bool allowed>
+template <class T, bool allowed, class Cap>
 struct Backward {
   static constexpr int max_threads = long_row_threads;
-  LogitRows<T> logits;
+  LogitRows<T, Cap> logits;
   const float* lse;
   float scale;
+  float z_coefficient;
 
   TRIAX_DEVICE void operator()(const Block& block) const {
     const std::int64_t r = block.index_x();
@@ -80,19 +83,21 @@ struct Backward {
     if (!logits.counts(r)) return row.clear(block);
     // Only the thread that will write this column reads it, so no barrier is needed.
     const float label_logit = has_column<T>(block, label) ? row.logit_of(label) : 0.0F;
-    row.make_gradient(block, lse[r], label, label_logit, scale);
+    row.make_gradient(block, lse[r], label, label_logit, scale,
+                      softmax_factor(scale, lse[r], z_coefficient));
   }
 };
 
 // Loss and gradient in one pass over memory. Logits that shared memory does not hold are read
 // again, usually from L2.
-template <class T, bool allowed>
+template <class T, bool allowed, class Cap>
 struct LossAndGradient {
   static constexpr int max_threads = long_row_threads;
   float* loss;
-  LogitRows<T> logits;
+  LogitRows<T, Cap> logits;
   int held;
   float scale;
+  float z_coefficient;
 
   TRIAX_DEVICE void operator()(const Block& block) const {
     const std::int64_t r = block.index_x();
@@ -110,24 +115,26 @@ struct LossAndGradient {
     if (block.thread_x() == 0) {
       const double lse =
           log_sum_exp(static_cast<double>(all.largest), static_cast<double>(all.sum));
-      loss[r] = static_cast<float>(lse - static_cast<double>(label_logit));
+      const MergedRow whole{lse, static_cast<double>(label_logit)};
+      loss[r] = static_cast<float>(loss_of(whole, z_coefficient));
       slots[0] = static_cast<float>(lse);
     }
     block.sync();
-    row.make_gradient(block, slots[0], label, label_logit, scale);
+    row.make_gradient(block, slots[0], label, label_logit, scale,
+                      softmax_factor(scale, slots[0], z_coefficient));
   }
 };
 
-template <class T>
-LogitRows<T> logit_rows(const Tensor& logits, const Tensor& labels, std::int64_t first_token,
-                        std::int64_t columns) {
+template <class T, class Cap>
+LogitRows<T, Cap> logit_rows(const Tensor& logits, const Tensor& labels, std::int64_t first_token,
+                             std::int64_t columns, const Cap& cap) {
   constexpr std::int64_t most =
       std::int64_t{1} << 30;  // columns must fit into an int, with room for a few rows ahead
   const Rows<T> rows = device_rows<T>(logits, "logits");
   check(columns >= 0 && columns <= rows.columns && rows.columns <= most,
         "{} real columns of {} logits", columns, rows.columns);
   return {rows, device_elements<std::int32_t>(labels, rows.rows, "labels"), first_token,
-          static_cast<int>(columns)};
+          static_cast<int>(columns), cap};
 }
 
 template <class T>
@@ -140,21 +147,30 @@ LaunchShape shape_of(const Rows<T>& rows) {
   return long_row_shape(rows.rows, rows.columns * static_cast<std::int64_t>(sizeof(T)));
 }
 
+// Calls body(Type<T>{}, cap).
+template <class Body>
+void with_type_and_cap(const Tensor& logits, const LogitOptions& options, const Body& body) {
+  with_type(logits.dtype(), [&]<class T>(Type<T> type) {
+    with_cap(options.soft_cap, [&](const auto& cap) { body(type, cap); });
+  });
+}
+
 }  // namespace
 
 void cross_entropy_stats(const Stream& stream, const Tensor& stats, const Tensor& logits,
-                         const Tensor& labels, std::int64_t first_token, std::int64_t columns) {
-  with_type(logits.dtype(), [&]<class T>(Type<T>) {
-    const LogitRows<T> in = logit_rows<T>(logits, labels, first_token, columns);
+                         const Tensor& labels, std::int64_t first_token, std::int64_t columns,
+                         const LogitOptions& options) {
+  with_type_and_cap(logits, options, [&]<class T, class Cap>(Type<T>, const Cap& cap) {
+    const LogitRows<T, Cap> in = logit_rows<T>(logits, labels, first_token, columns, cap);
     float* out = device_elements(stats, in.rows.rows * stats_per_row, "stats");
     with_bool(whole_pieces(in.rows), [&]<bool allowed>(std::bool_constant<allowed>) {
-      launch(stream, shape_of(in.rows), Stats<T, allowed>{out, in});
+      launch(stream, shape_of(in.rows), Stats<T, allowed, Cap>{out, in});
     });
   });
 }
 
 void cross_entropy_loss(const Stream& stream, const Tensor& loss, const Tensor& lse,
-                        const Tensor& stats, const Tensor& labels) {
+                        const Tensor& stats, const Tensor& labels, const LogitOptions& options) {
   const std::int64_t rows = labels.elements();
   check(stats.rank() == 3 && stats.size(1) == rows && stats.size(2) == stats_per_row,
         "stats of shape {} for {} rows", stats.shape(), rows);
@@ -164,26 +180,29 @@ void cross_entropy_loss(const Stream& stream, const Tensor& loss, const Tensor& 
                   device_elements(stats, shards * rows * stats_per_row, "stats"),
                   device_elements<std::int32_t>(labels, rows, "labels"),
                   shards,
-                  rows};
+                  rows,
+                  options.z_coefficient};
   pointwise<1>(stream, rows, false, body);
 }
 
 void cross_entropy_backward(const Stream& stream, const Tensor& logits, const Tensor& lse,
                             const Tensor& labels, std::int64_t first_token, std::int64_t columns,
-                            float scale) {
-  with_type(logits.dtype(), [&]<class T>(Type<T>) {
-    const LogitRows<T> out = logit_rows<T>(logits, labels, first_token, columns);
+                            float scale, const LogitOptions& options) {
+  with_type_and_cap(logits, options, [&]<class T, class Cap>(Type<T>, const Cap& cap) {
+    const LogitRows<T, Cap> out = logit_rows<T>(logits, labels, first_token, columns, cap);
     const float* sums = device_elements(lse, out.rows.rows, "lse");
     with_bool(whole_pieces(out.rows), [&]<bool allowed>(std::bool_constant<allowed>) {
-      launch(stream, shape_of(out.rows), Backward<T, allowed>{out, sums, scale});
+      launch(stream, shape_of(out.rows),
+             Backward<T, allowed, Cap>{out, sums, scale, options.z_coefficient});
     });
   });
 }
 
 void cross_entropy(const Stream& stream, const Tensor& loss, const Tensor& logits,
-                   const Tensor& labels, std::int64_t columns, float scale) {
-  with_type(logits.dtype(), [&]<class T>(Type<T>) {
-    const LogitRows<T> out = logit_rows<T>(logits, labels, 0, columns);
+                   const Tensor& labels, std::int64_t columns, float scale,
+                   const LogitOptions& options) {
+  with_type_and_cap(logits, options, [&]<class T, class Cap>(Type<T>, const Cap& cap) {
+    const LogitRows<T, Cap> out = logit_rows<T>(logits, labels, 0, columns, cap);
     float* losses = device_elements(loss, out.rows.rows, "loss");
     LaunchShape shape = shape_of(out.rows);
     const std::int64_t bytes = columns / wide<T> * 16;
@@ -191,7 +210,8 @@ void cross_entropy(const Stream& stream, const Tensor& loss, const Tensor& logit
     shape.shared_bytes += room;
     with_bool(whole_pieces(out.rows), [&]<bool allowed>(std::bool_constant<allowed>) {
       launch(stream, shape,
-             LossAndGradient<T, allowed>{losses, out, static_cast<int>(room / sizeof(T)), scale});
+             LossAndGradient<T, allowed, Cap>{losses, out, static_cast<int>(room / sizeof(T)),
+                                              scale, options.z_coefficient});
     });
   });
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "kernels/cuda/launch/fast_math.hpp"
+#include "kernels/cuda/loss/logit_cap.hpp"
 #include "kernels/cuda/norm/long_row.hpp"
 #include "kernels/cuda/norm/row_sum.hpp"
 
@@ -70,12 +71,13 @@ TRIAX_DEVICE inline Exponentials over_block(const Block& block, float* slots, Ex
 }
 
 /// A row of logits. A CUDA block keeps its first `held` columns in shared memory (`copy`) between
-/// reading the logits and writing their gradient.
-template <class T, bool allowed>
+/// reading the logits and writing their gradient. Cap: NoCap or SoftCap.
+template <class T, bool allowed, class Cap>
 struct LogitRow {
   T* row;
   int columns;  // without padding
   int stored;   // with padding
+  Cap cap;
   T* copy = nullptr;
   int held = 0;
 
@@ -90,21 +92,26 @@ struct LogitRow {
     return part;
   }
 
-  // row = scale (softmax - onehot(label)). The label may lie outside this shard.
+  // row = (factor softmax - scale onehot(label)) times the slope of the cap; factor:
+  // softmax_factor(). The label may lie outside this shard.
   TRIAX_DEVICE void make_gradient(const Block& block, float lse, std::int64_t label,
-                                  float label_logit, float scale) const {
+                                  float label_logit, float scale, float factor) const {
     const auto write = [&](int column, const Piece& piece) {
       float values[wide<T>];
       real_ones(values, column, piece);
       TRIAX_UNROLL
-      for (int i = 0; i < wide<T>; ++i) values[i] = scale * fast_exp(values[i] - lse);
+      for (int i = 0; i < wide<T>; ++i)
+        values[i] = factor * fast_exp(values[i] - lse) * cap.slope(values[i]);
       store_piece<allowed>(row + column, values, stored - column);
     };
     each_piece_of_row<true>(block, copy, 0, held, write);
     each_piece_of_row<allowed>(block, row, held, stored, write);
     // expm1 gives the label's probability - 1 without cancellation near 1.
-    if (has_label(label) && has_column<T>(block, label))
-      narrow(row[label], scale * std::expm1(label_logit - lse));
+    if (has_label(label) && has_column<T>(block, label)) {
+      float gradient = scale * std::expm1(label_logit - lse);
+      if (factor != scale) gradient += (factor - scale) * fast_exp(label_logit - lse);
+      narrow(row[label], gradient * cap.slope(label_logit));
+    }
   }
 
   TRIAX_DEVICE void clear(const Block& block) const {
@@ -117,13 +124,15 @@ struct LogitRow {
   TRIAX_DEVICE bool has_label(std::int64_t label) const { return label >= 0 && label < columns; }
 
   TRIAX_DEVICE float logit_of(std::int64_t label) const {
-    return has_label(label) ? widen(row[label]) : 0.0F;
+    return has_label(label) ? cap(widen(row[label])) : 0.0F;
   }
 
  private:
-  // The logits of a piece, with -infinity for padding, whose exponential is zero.
+  // The capped logits of a piece, with -infinity for padding, whose exponential is zero.
   TRIAX_DEVICE void real_ones(float* logits, int column, const Piece& piece) const {
     unpack<T>(logits, piece);
+    TRIAX_UNROLL
+    for (int i = 0; i < wide<T>; ++i) logits[i] = cap(logits[i]);
     if (column + wide<T> <= columns) return;
     TRIAX_UNROLL
     for (int i = 0; i < wide<T>; ++i)

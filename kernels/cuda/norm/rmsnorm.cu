@@ -4,6 +4,7 @@
 #include "kernels/base/with_type.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/launch/fast_math.hpp"
+#include "kernels/cuda/norm/gain.hpp"
 #include "kernels/cuda/norm/held_row.hpp"
 #include "kernels/norm/norm_scale.hpp"
 
@@ -26,13 +27,13 @@ TRIAX_DEVICE inline float reciprocal_rms(const Block& block, float* slots, const
 }
 
 // y = RMS norm of the rows that Input loads.
-template <class T, class Input, bool allowed>
+template <class T, class Input, bool allowed, bool shifted>
 struct Forward {
   static constexpr int max_threads = 512;
   static constexpr int resident_blocks = allowed ? 2 : 1;  // incomplete pieces take more registers
   Rows<T> y;
   Input input;
-  const T* weight;
+  Gain<T, shifted> weight;
   float epsilon;
 
   TRIAX_DEVICE void operator()(const Block& block) const {
@@ -46,7 +47,7 @@ struct Forward {
     each_piece<T>(block, held, [&](int at, int column) {
       float values[wide<T>], gain[wide<T>];
       x.get(values, at);
-      load_piece<allowed>(gain, weight + column, columns - column);
+      weight.template load<allowed>(gain, column, columns);
       TRIAX_UNROLL
       for (int i = 0; i < wide<T>; ++i) gain[i] *= values[i] * r;
       store_piece<allowed>(y[row] + column, gain, columns - column);
@@ -55,10 +56,11 @@ struct Forward {
 };
 
 // With xhat = x r and g = dy weight: dx = r (g - xhat mean(g xhat)),  dweight += dy xhat
-template <class T, bool allowed>
+template <class T, bool allowed, bool shifted>
 struct Backward {
   static constexpr int max_threads = 512;
   GradientRows<T> rows;
+  float offset;
   float* partials;
   float epsilon;
   std::int64_t of_block;  // rows per CUDA block
@@ -75,6 +77,7 @@ struct Backward {
   TRIAX_DEVICE void backward_row(const Block& block, float* slots, const ColumnSums<T, 1>& sums,
                                  std::int64_t row, int held) const {
     const auto columns = static_cast<int>(rows.dx.columns);
+    const Gain<T, shifted> weight{rows.weight, offset};
     HeldGradient<T> of;
     of.template load<allowed>(block, rows, row, held);
     const float r = reciprocal_rms<T>(block, slots, of.x, held, columns, epsilon);
@@ -83,7 +86,7 @@ struct Backward {
       float x[wide<T>], dy[wide<T>], gain[wide<T>], product[wide<T>];
       of.x.get(x, at);
       of.dy.get(dy, at);
-      load_piece<allowed>(gain, rows.weight + column, columns - column);
+      weight.template load<allowed>(gain, column, columns);
       TRIAX_UNROLL
       for (int i = 0; i < wide<T>; ++i) {
         const float xhat = x[i] * r;
@@ -99,7 +102,7 @@ struct Backward {
       of.x.get(x, at);
       of.dy.get(dy, at);
       of.residual.get(skip, at);
-      load_piece<allowed>(gain, rows.weight + column, columns - column);
+      weight.template load<allowed>(gain, column, columns);
       TRIAX_UNROLL
       for (int i = 0; i < wide<T>; ++i) {
         const float g = rounded_product(dy[i], gain[i]);
@@ -114,37 +117,40 @@ struct Backward {
 
 template <class T, class Input>
 void forward(const Stream& stream, const Rows<T>& y, const Input& input, const Tensor& weight,
-             float epsilon) {
+             float epsilon, float weight_offset) {
   const T* gain = device_elements<T>(weight, y.columns, "weight");
   const bool pieces = y.columns % wide<T> == 0 && aligned(y) && aligned(input) && aligned(gain);
   with_bool(pieces, [&]<bool allowed>(std::bool_constant<allowed>) {
-    launch(stream, row_shape(y.rows, y.columns, row_part<T>),
-           Forward<T, Input, allowed>{y, input, gain, epsilon});
+    with_bool(weight_offset != 0.0F, [&]<bool shifted>(std::bool_constant<shifted>) {
+      launch(stream, row_shape(y.rows, y.columns, row_part<T>),
+             Forward<T, Input, allowed, shifted>{y, input, {gain, weight_offset}, epsilon});
+    });
   });
 }
 
 }  // namespace
 
 void rmsnorm_forward(const Stream& stream, const Tensor& y, const Tensor& x, const Tensor& weight,
-                     float epsilon) {
+                     float epsilon, float weight_offset) {
   with_type(y.dtype(), [&]<class T>(Type<T>) {
     const StoredRows<T> in{device_rows<T>(x, "x")};
-    forward(stream, device_rows_like(y, in.x, "y"), in, weight, epsilon);
+    forward(stream, device_rows_like(y, in.x, "y"), in, weight, epsilon, weight_offset);
   });
 }
 
 void residual_rmsnorm_forward(const Stream& stream, const Tensor& y, const Tensor& sum,
                               const Tensor& x, const Tensor& a, const Tensor& bias,
-                              const Tensor& weight, float epsilon) {
+                              const Tensor& weight, float epsilon, float weight_offset) {
   with_type(y.dtype(), [&]<class T>(Type<T>) {
     const ResidualRows<T> in = residual_rows<T>(sum, x, a, bias);
-    forward(stream, device_rows_like(y, in.sum, "y"), in, weight, epsilon);
+    forward(stream, device_rows_like(y, in.sum, "y"), in, weight, epsilon, weight_offset);
   });
 }
 
 void rmsnorm_backward(const Stream& stream, const Tensor& dx, const Tensor& dweight,
                       const Tensor& dy, const Tensor& residual, const Tensor& x,
-                      const Tensor& weight, float epsilon, bool accumulate, Arena& scratch) {
+                      const Tensor& weight, float epsilon, bool accumulate, Arena& scratch,
+                      float weight_offset) {
   const ArenaScope scope(scratch);
   const std::int64_t columns = weight.elements();
   const std::int64_t blocks = gradient_blocks(dx.size(0));
@@ -154,8 +160,11 @@ void rmsnorm_backward(const Stream& stream, const Tensor& dx, const Tensor& dwei
   with_type(dx.dtype(), [&]<class T>(Type<T>) {
     const GradientRows<T> rows = gradient_rows<T>(dx, dy, residual, x, weight);
     with_bool(aligned(rows), [&]<bool allowed>(std::bool_constant<allowed>) {
-      launch(stream, gradient_shape(rows.dx.rows, columns, row_part<T>, 1),
-             Backward<T, allowed>{rows, partials, epsilon, gradient_rows(rows.dx.rows)});
+      with_bool(weight_offset != 0.0F, [&]<bool shifted>(std::bool_constant<shifted>) {
+        launch(stream, gradient_shape(rows.dx.rows, columns, row_part<T>, 1),
+               Backward<T, allowed, shifted>{rows, weight_offset, partials, epsilon,
+                                             gradient_rows(rows.dx.rows)});
+      });
     });
   });
   add_partial_rows(stream, {dweight, partials}, blocks, accumulate);
