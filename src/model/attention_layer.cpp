@@ -8,6 +8,7 @@
 #include "kernels/activation/elementwise.hpp"
 #include "kernels/attention/cached_attention.hpp"
 #include "kernels/attention/rope.hpp"
+#include "src/model/families/attention_kind.hpp"
 
 namespace triax {
 namespace {
@@ -38,18 +39,26 @@ AttentionLayer::AttentionLayer(const ModelConfig& model, int layer, const Tensor
       total_heads_(model.heads),
       head_size_(model.head_size),
       dropout_(model.attention_dropout),
+      scale_(model.attention_scale > 0.0F
+                 ? model.attention_scale
+                 : static_cast<float>(1.0 / std::sqrt(static_cast<double>(model.head_size)))),
+      soft_cap_(model.attention_soft_cap),
+      window_(attention_kind(model, layer).window),
       layer_(layer),
       recompute_(recompute),
       rope_(rope),
       qkv_(qkv_projection(model, layer, shard)),
       output_(attention_output(model, layer, shard)),
+      qk_norm_(model, layer, shard),
       params_(qkv_.params()) {
-  params_.insert(params_.end(), output_.params().begin(), output_.params().end());
+  for (const auto* list : {&output_.params(), &qk_norm_.params()})
+    params_.insert(params_.end(), list->begin(), list->end());
 }
 
 AttentionLayer::Frame AttentionLayer::carve(Arena& arena, const BatchShape& shape) const {
   Frame frame;
   frame.qkv = arena.take("qkv", shape.type, {shape.rows, width()});
+  if (qk_norm_) frame.squares = qk_norm_.carve(arena, shape);
   if (!recompute_) frame.core = carve_core(arena, shape);
   return frame;
 }
@@ -67,32 +76,56 @@ std::size_t AttentionLayer::scratch_bytes(const BatchShape& shape) const {
   const std::size_t own = measure([&](Arena& arena) {
     Scratch(arena, shape, output_.inputs(), width());
     if (recompute_) carve_core(arena, shape);
+    if (qk_norm_) take_normed(arena, shape);
   });
   const Shape queries{shape.batch, shape.sequence, heads_.heads, head_size_};
   const std::size_t attention =
       shape.past == 0 ? attention_scratch_bytes(queries, shape.type, shape.space)
                       : cached_attention_scratch_bytes(queries, shape.past + shape.sequence);
-  return own + std::max({attention, qkv_.scratch_bytes(shape), output_.scratch_bytes(shape)});
+  return own + std::max({attention, qkv_.scratch_bytes(shape), output_.scratch_bytes(shape),
+                         qk_norm_ ? qk_norm_.scratch_bytes(shape) : 0});
+}
+
+Tensor AttentionLayer::take_normed(Arena& arena, const BatchShape& shape) const {
+  return arena.take("normed queries and keys", shape.type,
+                    {shape.rows, (heads_.heads + heads_.kv_heads) * head_size_});
+}
+
+Tensor AttentionLayer::heads_at(const BatchShape& shape, const Tensor& rows, std::int64_t first,
+                                std::int64_t heads) const {
+  const std::int64_t w = rows.stride(0);
+  return rows.slice(1, first * head_size_, heads * head_size_)
+      .restrided({shape.batch, shape.sequence, heads, head_size_},
+                 {shape.sequence * w, w, head_size_, 1});
 }
 
 AttentionLayer::Views AttentionLayer::views(const BatchShape& shape, const Tensor& qkv) const {
-  const auto heads_at = [&](std::int64_t first, std::int64_t heads) {
-    const std::int64_t w = width();
-    return qkv.slice(1, first * head_size_, heads * head_size_)
-        .restrided({shape.batch, shape.sequence, heads, head_size_},
-                   {shape.sequence * w, w, head_size_, 1});
-  };
-  return {heads_at(0, heads_.heads), heads_at(heads_.heads, heads_.kv_heads),
-          heads_at(heads_.heads + heads_.kv_heads, heads_.kv_heads)};
+  return {heads_at(shape, qkv, 0, heads_.heads),
+          heads_at(shape, qkv, heads_.heads, heads_.kv_heads),
+          heads_at(shape, qkv, heads_.heads + heads_.kv_heads, heads_.kv_heads)};
 }
 
-float AttentionLayer::scale() const {
-  return static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_size_)));
+AttentionLayer::Views AttentionLayer::ready(const Context& ctx, const Tensor* weights,
+                                            const Frame& frame, bool again) const {
+  const Views x = views(ctx.shape, frame.qkv);
+  if (!qk_norm_) {
+    if (!again && !rope_.empty()) rotate(ctx, x);
+    return x;
+  }
+  const Tensor normed = take_normed(ctx.scratch, ctx.shape);
+  const Views y = {heads_at(ctx.shape, normed, 0, heads_.heads),
+                   heads_at(ctx.shape, normed, heads_.heads, heads_.kv_heads), x.v};
+  if (!again) qk_norm_.sum(ctx, {x.q, x.k}, frame.squares);
+  qk_norm_.normalise(ctx, weights + qk_norm_at(), {x.q, x.k}, frame.squares, {y.q, y.k});
+  if (!rope_.empty()) rotate(ctx, y);
+  return y;
 }
 
 AttentionOptions AttentionLayer::options(const Context& ctx) const {
   AttentionOptions options;
-  options.scale = scale();
+  options.scale = scale_;
+  options.window = window_;
+  options.soft_cap = soft_cap_;
   if (ctx.training && dropout_ > 0.0F) {
     options.dropout = {dropout_, dropout_key(ctx, layer_, DropoutPlace::attention)};
     options.first_batch = ctx.first_sample;
@@ -129,12 +162,16 @@ void AttentionLayer::rotate(const Context& ctx, const Views& x) const {
   rope_forward(ctx.stream, x.k, angles);
 }
 
-// Keys and values lie after the queries in qkv, in the order of the cache.
-void AttentionLayer::keep(const Context& ctx, const Tensor& qkv) const {
+void AttentionLayer::keep(const Context& ctx, const Views& x) const {
   check(ctx.shape.batch == 1, "a cache of {} sequences", ctx.shape.batch);
   const std::int64_t tokens = ctx.shape.sequence;
-  copy_rows(ctx.stream, ctx.cache.slice(0, ctx.shape.past, tokens),
-            qkv.slice(0, 0, tokens).slice(1, output_.inputs(), cache_width()));
+  const std::int64_t half = cache_width() / 2;
+  const Tensor to = ctx.cache.slice(0, ctx.shape.past, tokens);
+  const auto rows = [&](const Tensor& heads) {
+    return heads.restrided({tokens, half}, {heads.stride(1), 1});
+  };
+  copy_rows(ctx.stream, to.slice(1, 0, half), rows(x.k));
+  copy_rows(ctx.stream, to.slice(1, half, half), rows(x.v));
 }
 
 void AttentionLayer::attend_to_cache(const Context& ctx, const Tensor& out, const Tensor& q) const {
@@ -146,16 +183,15 @@ void AttentionLayer::attend_to_cache(const Context& ctx, const Tensor& out, cons
         .restrided({1, positions, heads_.kv_heads, head_size_},
                    {positions * row, row, head_size_, 1});
   };
-  cached_attention(ctx.stream, out, q, half(0), half(1), {.scale = scale()}, ctx.scratch);
+  cached_attention(ctx.stream, out, q, half(0), half(1), options(ctx), ctx.scratch);
 }
 
 void AttentionLayer::forward(const Context& ctx, const Tensor* weights, const Tensor& h,
                              const Tensor& partial, const Frame& frame) const {
   qkv_.forward(ctx, weights, h, frame.qkv);
-  const Views x = views(ctx.shape, frame.qkv);
-  if (!rope_.empty()) rotate(ctx, x);
-  if (!ctx.cache.empty()) keep(ctx, frame.qkv);
   const ArenaScope scope(ctx.scratch);
+  const Views x = ready(ctx, weights, frame, /*again=*/false);
+  if (!ctx.cache.empty()) keep(ctx, x);
   const Core made = core(ctx, frame);
   attend(ctx, x, made);
   output_.forward(ctx, weights + output_at(), made.out, partial);
@@ -167,7 +203,7 @@ ComingRows AttentionLayer::backward(const Context& ctx, const Tensor* weights,
                                     const Frame& frame) const {
   const ArenaScope scope(ctx.scratch);
   const Scratch scratch(ctx.scratch, ctx.shape, output_.inputs(), width());
-  const Views x = views(ctx.shape, frame.qkv);
+  const Views x = ready(ctx, weights, frame, /*again=*/true);
   const Core made = core(ctx, frame);
   if (recompute_) attend(ctx, x, made);
   output_.backward_weight(ctx, gradients + output_at(), made.out, dpartial.wait(ctx));
@@ -183,6 +219,11 @@ ComingRows AttentionLayer::backward(const Context& ctx, const Tensor* weights,
   if (!rope_.empty()) {
     rope_backward(ctx.stream, dx.q, rope_);
     rope_backward(ctx.stream, dx.k, rope_);
+  }
+  if (qk_norm_) {
+    const Views raw = views(ctx.shape, frame.qkv);
+    qk_norm_.backward(ctx, weights + qk_norm_at(), gradients + qk_norm_at(), {raw.q, raw.k},
+                      frame.squares, {dx.q, dx.k});
   }
   clear_padding(ctx, scratch.dqkv);
   return qkv_.backward_between_messages(ctx, weights, gradients, std::move(h), scratch.dqkv, dh,

@@ -8,26 +8,43 @@
 #include "kernels/random/dropout.hpp"
 
 namespace triax {
+namespace {
+
+// The norm of that name in the block's spec; none if the architecture has no such norm.
+std::optional<NormLayer> norm_of(const ModelConfig& model, int layer, const char* name,
+                                 const TensorShard& shard) {
+  if (*name == '\0') return {};
+  return NormLayer(model, block_name(model, layer, name), shard);
+}
+
+std::size_t parameters_of(const std::optional<NormLayer>& norm) {
+  return norm ? norm->params().size() : 0;
+}
+
+}  // namespace
 
 // Without sequence parallelism the local rows are all rows, and one buffer serves as both.
 struct BlockLayer::Scratch {
-  Tensor normed;   // (local_rows, E); empty if the frame keeps it
-  Tensor h;        // (rows, E): normed, gathered
-  Tensor partial;  // (rows, E): a rank's share of an output or of the gradient of h
-  Tensor summed;   // (local_rows, E)
-  Tensor dfull;    // (rows, E): gradient of an output, gathered
-  Tensor dropped;  // (local_rows, E): gradient after a dropout mask
-  Scratch(Arena& arena, const BatchShape& shape, std::int64_t width, bool sequence_parallel,
-          bool dropout, bool kept) {
+  Tensor normed;      // (local_rows, E); empty if the frame keeps it
+  Tensor h;           // (rows, E): normed, gathered
+  Tensor partial;     // (rows, E): a rank's share of an output or of the gradient of h
+  Tensor summed;      // (local_rows, E)
+  Tensor dfull;       // (rows, E): gradient of an output, gathered
+  Tensor dropped;     // (local_rows, E): gradient after a dropout mask
+  Tensor normed_out;  // (local_rows, E): output of a last norm, or gradient of its input
+  Scratch(Arena& arena, const BatchShape& shape, const BlockLayer& block) {
     const auto take = [&](const char* name, std::int64_t rows) {
-      return arena.take(name, shape.type, {rows, width});
+      return arena.take(name, shape.type, {rows, block.width_});
     };
-    if (!kept) normed = take("normed input", shape.local_rows);
-    h = sequence_parallel ? take("gathered input", shape.rows) : normed;
+    const bool gathers = block.shard_.sequence_parallel;
+    if (!block.keep_outputs_) normed = take("normed input", shape.local_rows);
+    h = gathers ? take("gathered input", shape.rows) : normed;
     partial = take("partial output", shape.rows);
-    summed = sequence_parallel ? take("summed output", shape.local_rows) : partial;
-    dropped = dropout ? take("dropout gradient", shape.local_rows) : Tensor{};
-    dfull = sequence_parallel ? take("gathered gradient", shape.rows) : Tensor{};
+    summed = gathers ? take("summed output", shape.local_rows) : partial;
+    dropped = block.dropout_ > 0.0F ? take("dropout gradient", shape.local_rows) : Tensor{};
+    dfull = gathers ? take("gathered gradient", shape.rows) : Tensor{};
+    if (block.attention_post_norm_ || block.mlp_post_norm_)
+      normed_out = take("normed output", shape.local_rows);
   }
 };
 
@@ -38,42 +55,64 @@ BlockLayer::BlockLayer(const ModelConfig& model, int layer, const TensorShard& s
       dropout_(model.residual_dropout),
       recomputed_(recompute == Recompute::layer),
       keep_outputs_(keep_outputs),
+      parallel_(model.parallel_residual),
       shard_(shard),
-      attention_norm_(model, block_name(model, layer, family_of(model).block.names.attention_norm),
-                      shard),
+      attention_norm_(norm_of(model, layer, family_of(model).block.names.attention_norm, shard)),
       attention_(model, layer, shard, rope, recompute == Recompute::attention),
-      mlp_norm_(model, block_name(model, layer, family_of(model).block.names.mlp_norm), shard),
-      mlp_(model, layer, shard, keep_outputs) {
-  for (const auto* list :
-       {&attention_norm_.params(), &attention_.params(), &mlp_norm_.params(), &mlp_.params()})
-    params_.insert(params_.end(), list->begin(), list->end());
+      attention_post_norm_(
+          norm_of(model, layer, family_of(model).block.names.attention_post_norm, shard)),
+      mlp_norm_(norm_of(model, layer, family_of(model).block.names.mlp_norm, shard)),
+      mlp_(model, layer, shard, keep_outputs),
+      mlp_post_norm_(norm_of(model, layer, family_of(model).block.names.mlp_post_norm, shard)) {
+  const auto add = [&](const std::vector<ParameterSpec>& list) {
+    params_.insert(params_.end(), list.begin(), list.end());
+  };
+  if (attention_norm_) add(attention_norm_->params());
+  add(attention_.params());
+  for (const auto* norm : {&attention_post_norm_, &mlp_norm_})
+    if (*norm) add((*norm)->params());
+  add(mlp_.params());
+  if (mlp_post_norm_) add(mlp_post_norm_->params());
 }
 
 BlockLayer::Half BlockLayer::attention_half() const {
-  const std::size_t body = attention_norm_.params().size();
+  const std::size_t body = parameters_of(attention_norm_);
   return {attention_norm_,
+          attention_post_norm_,
           attention_.output(),
           0,
           body,
           body + attention_.output_at() + 1,
+          body + attention_.params().size(),
           DropoutPlace::attention_output};
 }
 
 BlockLayer::Half BlockLayer::mlp_half() const {
-  const std::size_t norm = attention_norm_.params().size() + attention_.params().size();
-  const std::size_t body = norm + mlp_norm_.params().size();
-  return {
-      mlp_norm_, mlp_.output(), norm, body, body + mlp_.output_at() + 1, DropoutPlace::mlp_output};
+  const std::size_t norm = parameters_of(attention_norm_) + attention_.params().size() +
+                           parameters_of(attention_post_norm_);
+  const std::size_t body = norm + parameters_of(mlp_norm_);
+  return {mlp_norm_,
+          mlp_post_norm_,
+          mlp_.output(),
+          norm,
+          body,
+          body + mlp_.output_at() + 1,
+          body + mlp_.params().size(),
+          DropoutPlace::mlp_output};
 }
 
 BlockLayer::Frame BlockLayer::carve(Arena& arena, const BatchShape& shape) const {
+  const auto take = [&](const char* name) {
+    return arena.take(name, shape.type, {shape.local_rows, width_});
+  };
   Frame frame;
   frame.attention = attention_.carve(arena, shape);
-  frame.middle = arena.take("residual stream", shape.type, {shape.local_rows, width_});
+  if (!parallel_) frame.middle = take("residual stream");
   frame.mlp = mlp_.carve(arena, shape);
-  if (!keep_outputs_) return frame;
-  for (Tensor* normed : {&frame.attention_normed, &frame.mlp_normed})
-    *normed = arena.take("normed input", shape.type, {shape.local_rows, width_});
+  if (keep_outputs_ && attention_norm_) frame.of_attention.normed = take("normed input");
+  if (keep_outputs_ && mlp_norm_) frame.of_mlp.normed = take("normed input");
+  if (attention_post_norm_) frame.of_attention.output = take("attention output");
+  if (mlp_post_norm_) frame.of_mlp.output = take("mlp output");
   return frame;
 }
 
@@ -82,13 +121,13 @@ std::size_t BlockLayer::frame_bytes(const BatchShape& shape) const {
 }
 
 std::size_t BlockLayer::scratch_bytes(const BatchShape& shape) const {
-  const std::size_t own = measure([&](Arena& arena) {
-    Scratch(arena, shape, width_, shard_.sequence_parallel, dropout_ > 0.0F, keep_outputs_);
-  });
+  const std::size_t own = measure([&](Arena& arena) { Scratch(arena, shape, *this); });
   const bool has_bias = attention_.output().has_bias() || mlp_.output().has_bias();
-  const std::size_t bias = has_bias ? bias_backward_scratch_bytes(shape.local_rows, width_) : 0;
-  return own + std::max({attention_.scratch_bytes(shape), mlp_.scratch_bytes(shape),
-                         attention_norm_.scratch_bytes(shape.local_rows, shape.space), bias});
+  std::size_t most = std::max(attention_.scratch_bytes(shape), mlp_.scratch_bytes(shape));
+  if (has_bias) most = std::max(most, bias_backward_scratch_bytes(shape.local_rows, width_));
+  for (const auto* norm : {&attention_norm_, &attention_post_norm_, &mlp_norm_, &mlp_post_norm_})
+    if (*norm) most = std::max(most, (*norm)->scratch_bytes(shape.local_rows, shape.space));
+  return own + most;
 }
 
 // Per half, forward: rows are gathered after the norm and summed after the output. Backward: the
@@ -96,57 +135,82 @@ std::size_t BlockLayer::scratch_bytes(const BatchShape& shape) const {
 LayerMessages BlockLayer::messages(const BatchShape& shape) const {
   const Messages gather = gather_rows_messages(shard_, shape, width_);
   const Messages reduce = reduce_rows_messages(shard_, shape, width_);
-  LayerMessages messages{2 * (gather + reduce), 2 * (2 * gather + reduce)};
+  const Messages own = attention_.messages(shape);
+  LayerMessages messages{2 * (gather + reduce) + own, 2 * (2 * gather + reduce) + own};
   if (shard_.sequence_parallel) messages.backward.at_once = 2;
   return messages;
 }
 
 // norm(x), all rows. This rank's rows stay in the frame if it keeps outputs.
 ComingRows BlockLayer::enter(const Context& ctx, const LayerParameters& params, const Half& half,
-                             const Tensor& x, const Tensor& kept, const Scratch& scratch) const {
-  const Tensor& normed = keep_outputs_ ? kept : scratch.normed;
-  half.norm.forward(ctx, &params.weights[half.norm_at], x, normed);
+                             const Tensor& x, const Kept& kept, const Scratch& scratch) const {
+  if (!half.norm) return gather_rows(ctx, x, scratch.h);
+  const Tensor& normed = keep_outputs_ ? kept.normed : scratch.normed;
+  half.norm->forward(ctx, &params.weights[half.norm_at], x, normed);
   return gather_rows(ctx, normed, scratch.h);
 }
 
 // enter() for the backward pass, which reuses outputs that the frame kept.
 ComingRows BlockLayer::enter_again(const Context& ctx, const LayerParameters& params,
-                                   const Half& half, const Tensor& x, const Tensor& kept,
+                                   const Half& half, const Tensor& x, const Kept& kept,
                                    const Scratch& scratch) const {
-  return keep_outputs_ ? gather_rows(ctx, kept, scratch.h)
-                       : enter(ctx, params, half, x, kept, scratch);
+  return keep_outputs_ && half.norm ? gather_rows(ctx, kept.normed, scratch.h)
+                                    : enter(ctx, params, half, x, kept, scratch);
 }
 
-// dropout(sum over tensor ranks of scratch.partial + bias); without dropout, sum and bias
-// separately.
+// Destination of this rank's share of an output. The frame keeps the sum if a norm follows: the sum
+// replaces the share without sequence parallelism.
+const Tensor& BlockLayer::partial_output(const Half& half, const Kept& kept,
+                                         const Scratch& scratch) const {
+  return half.post_norm && !shard_.sequence_parallel ? kept.output : scratch.partial;
+}
+
+// norm(dropout(sum over tensor ranks of partial_output + bias)); without norm and dropout, sum and
+// bias separately.
 BlockLayer::Output BlockLayer::output(const Context& ctx, const LayerParameters& params,
-                                      const Half& half, const Scratch& scratch) const {
-  const Tensor sum = reduce_rows(ctx, scratch.partial, scratch.summed).wait(ctx);
+                                      const Half& half, const Kept& kept,
+                                      const Scratch& scratch) const {
+  const Tensor sum = reduce_rows(ctx, partial_output(half, kept, scratch),
+                                 half.post_norm ? kept.output : scratch.summed)
+                         .wait(ctx);
   const Tensor bias = half.output.has_bias() ? params.weights[half.bias_at] : Tensor{};
-  if (!ctx.training || dropout_ == 0.0F) return {sum, bias};
+  const bool drops = ctx.training && dropout_ > 0.0F;
+  if (!drops && !half.post_norm) return {sum, bias};
   if (!bias.empty()) add_bias(ctx.stream, sum, bias);
-  dropout(ctx.stream, sum, sum, {dropout_, dropout_key(ctx, layer_, half.place)},
-          first_element(ctx, width_));
-  return {sum, Tensor{}};
+  if (drops)
+    dropout(ctx.stream, sum, sum, {dropout_, dropout_key(ctx, layer_, half.place)},
+            first_element(ctx, width_));
+  if (!half.post_norm) return {sum, Tensor{}};
+  half.post_norm->forward(ctx, &params.weights[half.post_at], sum, scratch.normed_out);
+  return {scratch.normed_out, Tensor{}};
 }
 
-// y = x + output of `half`. Returns norm(y), all rows, for the `next` half.
-Tensor BlockLayer::pass_on(const Context& ctx, const LayerParameters& params, const Half& half,
-                           const Half& next, const Tensor& x, const Tensor& y, const Tensor& kept,
+// y = x + out. Returns what the `next` half reads of y, all rows.
+Tensor BlockLayer::pass_on(const Context& ctx, const LayerParameters& params, const Output& out,
+                           const Half& next, const Tensor& x, const Tensor& y, const Kept& kept,
                            const Scratch& scratch) const {
-  const Output out = output(ctx, params, half, scratch);
-  const Tensor& normed = keep_outputs_ ? kept : scratch.normed;
-  next.norm.residual_forward(ctx, &params.weights[next.norm_at], x, out.sum, out.bias, y, normed);
+  if (!next.norm) {
+    residual_forward(ctx.stream, y, x, out.sum, out.bias);
+    return gather_rows(ctx, y, scratch.h).wait(ctx);
+  }
+  const Tensor& normed = keep_outputs_ ? kept.normed : scratch.normed;
+  next.norm->residual_forward(ctx, &params.weights[next.norm_at], x, out.sum, out.bias, y, normed);
   return gather_rows(ctx, normed, scratch.h).wait(ctx);
 }
 
-// Gradient of the half's output, all rows. Computes the bias gradient during the gather.
+// Gradient of the half's output before its last norm, all rows. Computes the bias gradient during
+// the gather.
 ComingRows BlockLayer::enter_backward(const Context& ctx, const LayerParameters& params,
-                                      const Half& half, const Tensor& dy,
+                                      const Half& half, const Tensor& dy, const Kept& kept,
                                       const Scratch& scratch) const {
   Tensor gradient = dy;
+  if (half.post_norm) {
+    half.post_norm->backward(ctx, &params.weights[half.post_at], &params.gradients[half.post_at],
+                             kept.output, dy, Tensor{}, scratch.normed_out);
+    gradient = scratch.normed_out;
+  }
   if (dropout_ > 0.0F) {
-    dropout(ctx.stream, scratch.dropped, dy, {dropout_, dropout_key(ctx, layer_, half.place)},
+    dropout(ctx.stream, scratch.dropped, gradient, {dropout_, dropout_key(ctx, layer_, half.place)},
             first_element(ctx, width_));
     gradient = scratch.dropped;
   }
@@ -162,8 +226,12 @@ ComingRows BlockLayer::enter_backward(const Context& ctx, const LayerParameters&
 void BlockLayer::leave_backward(const Context& ctx, const LayerParameters& params, const Half& half,
                                 const Tensor& x, const Tensor& dy, const Tensor& dx,
                                 ComingRows dh) const {
-  half.norm.backward(ctx, &params.weights[half.norm_at], &params.gradients[half.norm_at], x,
-                     dh.wait(ctx), dy, dx);
+  const Tensor& gradient = dh.wait(ctx);
+  if (half.norm)
+    half.norm->backward(ctx, &params.weights[half.norm_at], &params.gradients[half.norm_at], x,
+                        gradient, dy, dx);
+  else
+    residual_forward(ctx.stream, dx, dy, gradient, Tensor{});
 }
 
 void BlockLayer::forward(const Context& ctx, const LayerParameters& params, const Tensor& x,
@@ -171,18 +239,26 @@ void BlockLayer::forward(const Context& ctx, const LayerParameters& params, cons
   Arena frame_arena(frame.data(), static_cast<std::size_t>(frame.bytes()), frame.space());
   const Frame saved = carve(frame_arena, ctx.shape);
   const ArenaScope scope(ctx.scratch);
-  const Scratch scratch(ctx.scratch, ctx.shape, width_, shard_.sequence_parallel, dropout_ > 0.0F,
-                        keep_outputs_);
+  const Scratch scratch(ctx.scratch, ctx.shape, *this);
 
   const Half attention = attention_half();
-  Tensor h = enter(ctx, params, attention, x, saved.attention_normed, scratch).wait(ctx);
-  attention_.forward(ctx, &params.weights[attention.body_at], h, scratch.partial, saved.attention);
+  Tensor h = enter(ctx, params, attention, x, saved.of_attention, scratch).wait(ctx);
+  attention_.forward(ctx, &params.weights[attention.body_at], h,
+                     partial_output(attention, saved.of_attention, scratch), saved.attention);
+  const Output attended = output(ctx, params, attention, saved.of_attention, scratch);
 
   const Half mlp = mlp_half();
-  h = pass_on(ctx, params, attention, mlp, x, saved.middle, saved.mlp_normed, scratch);
-  mlp_.forward(ctx, &params.weights[mlp.body_at], h, scratch.partial, saved.mlp);
-  const Output out = output(ctx, params, mlp, scratch);
-  residual_forward(ctx.stream, y, saved.middle, out.sum, out.bias);
+  const Tensor& middle = parallel_ ? y : saved.middle;
+  if (parallel_) {
+    residual_forward(ctx.stream, middle, x, attended.sum, attended.bias);
+    h = enter(ctx, params, mlp, x, saved.of_mlp, scratch).wait(ctx);
+  } else {
+    h = pass_on(ctx, params, attended, mlp, x, middle, saved.of_mlp, scratch);
+  }
+  mlp_.forward(ctx, &params.weights[mlp.body_at], h, partial_output(mlp, saved.of_mlp, scratch),
+               saved.mlp);
+  const Output out = output(ctx, params, mlp, saved.of_mlp, scratch);
+  residual_forward(ctx.stream, y, middle, out.sum, out.bias);
 }
 
 void BlockLayer::backward(const Context& ctx, const LayerParameters& params, const Tensor& x,
@@ -190,20 +266,20 @@ void BlockLayer::backward(const Context& ctx, const LayerParameters& params, con
   Arena frame_arena(frame.data(), static_cast<std::size_t>(frame.bytes()), frame.space());
   const Frame saved = carve(frame_arena, ctx.shape);
   const ArenaScope scope(ctx.scratch);
-  const Scratch scratch(ctx.scratch, ctx.shape, width_, shard_.sequence_parallel, dropout_ > 0.0F,
-                        keep_outputs_);
+  const Scratch scratch(ctx.scratch, ctx.shape, *this);
 
   const Half mlp = mlp_half();
-  ComingRows dout = enter_backward(ctx, params, mlp, dy, scratch);
-  ComingRows h = enter_again(ctx, params, mlp, saved.middle, saved.mlp_normed, scratch);
+  const Tensor& mlp_input = parallel_ ? x : saved.middle;
+  ComingRows dout = enter_backward(ctx, params, mlp, dy, saved.of_mlp, scratch);
+  ComingRows h = enter_again(ctx, params, mlp, mlp_input, saved.of_mlp, scratch);
   ComingRows dh =
       mlp_.backward(ctx, &params.weights[mlp.body_at], &params.gradients[mlp.body_at], std::move(h),
                     std::move(dout), scratch.partial, scratch.summed, saved.mlp);
-  leave_backward(ctx, params, mlp, saved.middle, dy, dx, std::move(dh));
+  leave_backward(ctx, params, mlp, mlp_input, dy, dx, std::move(dh));
 
   const Half attention = attention_half();
-  dout = enter_backward(ctx, params, attention, dx, scratch);
-  h = enter_again(ctx, params, attention, x, saved.attention_normed, scratch);
+  dout = enter_backward(ctx, params, attention, parallel_ ? dy : dx, saved.of_attention, scratch);
+  h = enter_again(ctx, params, attention, x, saved.of_attention, scratch);
   dh = attention_.backward(ctx, &params.weights[attention.body_at],
                            &params.gradients[attention.body_at], std::move(h), std::move(dout),
                            scratch.partial, scratch.summed, saved.attention);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A pre-norm transformer block: x + attention(norm(x)), then x + mlp(norm(x)).
+// A transformer block: x + attention(norm(x)), then x + mlp(norm(x)). Architectures normalise
+// outputs instead or too (x + norm(attention(x))), or give both halves the block's input (parallel:
+// x + attention(norm(x)) + mlp(norm(x))).
+#include <optional>
 #include <vector>
 
 #include "src/model/attention_layer.hpp"
@@ -28,41 +31,49 @@ class BlockLayer : public Layer {
                 const Tensor& dy, const Tensor& dx, const Tensor& frame) const override;
 
  private:
+  // What the frame keeps of a half, beside the activations of attention or of the MLP.
+  struct Kept {
+    Tensor normed;  // (local_rows, E): output of the first norm; empty if it is recomputed
+    Tensor output;  // (local_rows, E): input of the last norm; empty without
+  };
   struct Frame {
     AttentionLayer::Frame attention;
-    Tensor middle;  // (local_rows, E): the residual stream between attention and MLP
+    Tensor middle;  // (local_rows, E): the residual stream between attention and MLP; empty if they
+                    // are parallel
     MlpLayer::Frame mlp;
-    // (local_rows, E): outputs of the norms; empty if the backward pass recomputes them.
-    Tensor attention_normed, mlp_normed;
+    Kept of_attention, of_mlp;
   };
   Frame carve(Arena& arena, const BatchShape& shape) const;
   struct Scratch;
-  // One half of the block: a norm, then attention or the MLP, added to the residual stream.
+  // One half of the block: a norm, attention or the MLP, a norm, added to the residual stream.
   struct Half {
-    const NormLayer& norm;
+    const std::optional<NormLayer>& norm;
+    const std::optional<NormLayer>& post_norm;
     const Linear& output;  // its bias is added after the sum over tensor ranks
-    std::size_t norm_at;   // index of the norm's first parameter
+    std::size_t norm_at;   // index of the first norm's first parameter
     std::size_t body_at;   // index of attention's or the MLP's first parameter
     std::size_t bias_at;   // index of the output's bias
+    std::size_t post_at;   // index of the last norm's first parameter
     DropoutPlace place;
   };
   Half attention_half() const;
   Half mlp_half() const;
   ComingRows enter(const Context& ctx, const LayerParameters& params, const Half& half,
-                   const Tensor& x, const Tensor& kept, const Scratch& scratch) const;
+                   const Tensor& x, const Kept& kept, const Scratch& scratch) const;
   ComingRows enter_again(const Context& ctx, const LayerParameters& params, const Half& half,
-                         const Tensor& x, const Tensor& kept, const Scratch& scratch) const;
+                         const Tensor& x, const Kept& kept, const Scratch& scratch) const;
+  const Tensor& partial_output(const Half& half, const Kept& kept, const Scratch& scratch) const;
   // Addend to the residual stream; bias may be empty.
   struct Output {
     Tensor sum, bias;
   };
   Output output(const Context& ctx, const LayerParameters& params, const Half& half,
-                const Scratch& scratch) const;
-  Tensor pass_on(const Context& ctx, const LayerParameters& params, const Half& half,
-                 const Half& next, const Tensor& x, const Tensor& y, const Tensor& kept,
+                const Kept& kept, const Scratch& scratch) const;
+  Tensor pass_on(const Context& ctx, const LayerParameters& params, const Output& out,
+                 const Half& next, const Tensor& x, const Tensor& y, const Kept& kept,
                  const Scratch& scratch) const;
   ComingRows enter_backward(const Context& ctx, const LayerParameters& params, const Half& half,
-                            const Tensor& dy, const Scratch& scratch) const;
+                            const Tensor& dy, const Kept& kept, const Scratch& scratch) const;
   void leave_backward(const Context& ctx, const LayerParameters& params, const Half& half,
                       const Tensor& x, const Tensor& dy, const Tensor& dx, ComingRows dh) const;
 
@@ -71,11 +82,13 @@ class BlockLayer : public Layer {
   float dropout_;
   bool recomputed_;
   bool keep_outputs_;
+  bool parallel_;
   TensorShard shard_;
-  NormLayer attention_norm_;
+  std::optional<NormLayer> attention_norm_;
   AttentionLayer attention_;
-  NormLayer mlp_norm_;
+  std::optional<NormLayer> attention_post_norm_, mlp_norm_;
   MlpLayer mlp_;
+  std::optional<NormLayer> mlp_post_norm_;
   std::vector<ParameterSpec> params_;
 };
 

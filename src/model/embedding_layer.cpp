@@ -2,6 +2,7 @@
 #include "src/model/embedding_layer.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/embedding/embedding.hpp"
 #include "kernels/random/dropout.hpp"
@@ -32,6 +33,8 @@ ParameterSpec vocabulary_parameter(const std::string& label, const std::string& 
 EmbeddingLayer::EmbeddingLayer(const ModelConfig& model, const TensorShard& shard, bool shares_head)
     : width_(model.hidden),
       dropout_(model.embedding_dropout),
+      scale_(family_of(model).block.scaled_embedding ? std::sqrt(static_cast<float>(model.hidden))
+                                                     : 1.0F),
       shard_(shard),
       shares_head_(shares_head),
       vocabulary_(vocabulary_shard(model.vocabulary, shard)) {
@@ -64,7 +67,7 @@ void EmbeddingLayer::forward(const Context& ctx, const LayerParameters& params, 
   const bool whole = !shard_.sequence_parallel;
   const Tensor partial =
       whole ? y : ctx.scratch.take("embedding rows", ctx.shape.type, {ctx.shape.rows, width_});
-  embedding_forward(ctx.stream, partial, ctx.tokens, params.weights[0], vocabulary_.first);
+  embedding_forward(ctx.stream, partial, ctx.tokens, params.weights[0], vocabulary_.first, scale_);
   reduce_rows(ctx, partial, y).wait(ctx);
   if (positions_) {
     const Tensor& all = params.weights[1];
@@ -94,7 +97,7 @@ void EmbeddingLayer::backward(const Context& ctx, const LayerParameters& params,
             : ctx.scratch.take("embedding rows", ctx.shape.type, {ctx.shape.rows, width_});
   embedding_backward(ctx.stream, params.gradients[0].data, ctx.tokens,
                      gather_rows(ctx, gradient, full).wait(ctx), vocabulary_.first,
-                     params.gradients[0].accumulate || shares_head_, ctx.scratch);
+                     params.gradients[0].accumulate || shares_head_, ctx.scratch, scale_);
 }
 
 }  // namespace triax

@@ -40,6 +40,7 @@ class EmbeddingLayer : public Layer {
  private:
   std::int64_t width_;
   float dropout_;
+  float scale_;  // of token embeddings
   TensorShard shard_;
   bool shares_head_;
   bool positions_;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernels/loss/cross_entropy.hpp"
+#include "kernels/loss/soft_cap.hpp"
 #include "kernels/matmul/matmul.hpp"
 #include "kernels/optimizer/grad_norm.hpp"
 #include "src/model/families/families.hpp"
@@ -45,6 +45,7 @@ std::vector<ParameterSpec> head_params(const ModelConfig& model, const TensorSha
 
 HeadLayer::HeadLayer(const ModelConfig& model, const TensorShard& shard)
     : width_(model.hidden),
+      soft_cap_(model.logit_soft_cap),
       shard_(shard),
       vocabulary_(vocabulary_shard(model.vocabulary, shard)),
       norm_(model, family_of(model).block.outside.final_norm, shard),
@@ -121,7 +122,8 @@ void HeadLayer::classify(const Context& ctx, const LayerParameters& params, cons
     const Tensor loss = scratch.loss.slice(0, 0, n);
     matmul(ctx.stream, logits, rows, weight.transposed());
     if (ctx.training && shard_.size == 1)  // the fused loss passes over the rows once less
-      cross_entropy(ctx.stream, loss, logits, labels, vocabulary_.columns, ctx.loss_scale);
+      cross_entropy(ctx.stream, loss, logits, labels, vocabulary_.columns, ctx.loss_scale,
+                    logit_options());
     else
       loss_of_shards(ctx, loss, logits, labels, scratch);
     add_sum(ctx.stream, ctx.loss_sum, loss);
@@ -142,12 +144,13 @@ void HeadLayer::loss_of_shards(const Context& ctx, const Tensor& loss, const Ten
       scratch.stats.flat().slice(0, 0, shard_.size * n * 3).reshape({shard_.size, n, 3});
   const Tensor own = stats.slice(0, shard_.rank, 1).reshape({n, 3});
   const Tensor lse = scratch.lse.slice(0, 0, n);
-  cross_entropy_stats(ctx.stream, own, logits, labels, vocabulary_.first, vocabulary_.columns);
+  cross_entropy_stats(ctx.stream, own, logits, labels, vocabulary_.first, vocabulary_.columns,
+                      logit_options());
   ctx.tensor.all_gather(ctx.stream, stats, own).wait(ctx.stream);
-  cross_entropy_loss(ctx.stream, loss, lse, stats, labels);
+  cross_entropy_loss(ctx.stream, loss, lse, stats, labels, logit_options());
   if (!ctx.training) return;
   cross_entropy_backward(ctx.stream, logits, lse, labels, vocabulary_.first, vocabulary_.columns,
-                         ctx.loss_scale);
+                         ctx.loss_scale, logit_options());
 }
 
 void HeadLayer::backward(const Context& ctx, const LayerParameters& params, const Tensor& x,
@@ -167,8 +170,10 @@ void HeadLayer::logits(const Context& ctx, const LayerParameters& params, const 
   const ArenaScope scope(ctx.scratch);
   const Tensor h = ctx.scratch.take("normed input", ctx.shape.type, {1, width_});
   norm_.forward(ctx, params.weights.data(), x.slice(0, row, 1), h);
-  matmul(ctx.stream, out.reshape({1, vocabulary_.columns}), h,
+  const Tensor row_of_logits = out.reshape({1, vocabulary_.columns});
+  matmul(ctx.stream, row_of_logits, h,
          params.weights.back().slice(0, 0, vocabulary_.columns).transposed());
+  if (soft_cap_ > 0.0F) soft_cap(ctx.stream, row_of_logits, soft_cap_);
 }
 
 }  // namespace triax

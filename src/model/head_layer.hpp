@@ -3,6 +3,7 @@
 // Final norm, output projection with the vocabulary sharded over the tensor axis, and the loss.
 #include <vector>
 
+#include "kernels/loss/cross_entropy.hpp"
 #include "src/config/config.hpp"
 #include "src/model/embedding_layer.hpp"
 #include "src/model/layer.hpp"
@@ -39,7 +40,10 @@ class HeadLayer : public Layer {
   void loss_of_shards(const Context& ctx, const Tensor& loss, const Tensor& logits,
                       const Tensor& labels, const Scratch& scratch) const;
 
+  LogitOptions logit_options() const { return {.soft_cap = soft_cap_}; }
+
   std::int64_t width_;
+  float soft_cap_;
   TensorShard shard_;
   VocabularyShard vocabulary_;
   NormLayer norm_;

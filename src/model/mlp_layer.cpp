@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/activation/geglu.hpp"
+#include "kernels/activation/gelu.hpp"
 #include "kernels/activation/swiglu.hpp"
 
 namespace triax {
@@ -20,7 +22,9 @@ struct MlpLayer::Scratch {
 };
 
 MlpLayer::MlpLayer(const ModelConfig& model, int layer, const TensorShard& shard, bool keep_output)
-    : gated_(family_of(model).block.gated()),
+    : kind_(family_of(model).block.mlp),
+      gated_(family_of(model).block.gated()),
+      fused_(kind_ == Mlp::gelu && !model.exact_gelu),
       keep_output_(keep_output && !gated_),
       input_(mlp_input(model, layer, shard)),
       output_(mlp_output(model, layer, shard)),
@@ -42,17 +46,40 @@ std::size_t MlpLayer::scratch_bytes(const BatchShape& shape) const {
          std::max(input_.scratch_bytes(shape), output_.scratch_bytes(shape));
 }
 
+void MlpLayer::activate(const Context& ctx, const Tensor& active, const Tensor& hidden) const {
+  switch (kind_) {
+    case Mlp::gelu:
+      return gelu_forward(ctx.stream, active, hidden, Gelu::erf);
+    case Mlp::swiglu:
+      return swiglu_forward(ctx.stream, active, hidden);
+    case Mlp::geglu:
+      return geglu_forward(ctx.stream, active, hidden);
+  }
+}
+
+void MlpLayer::activate_backward(const Context& ctx, const Tensor& dhidden, const Tensor& active,
+                                 const Tensor& dactive, const Tensor& hidden) const {
+  switch (kind_) {
+    case Mlp::gelu:
+      return gelu_backward(ctx.stream, dhidden, active, dactive, hidden, Gelu::erf);
+    case Mlp::swiglu:
+      return swiglu_backward(ctx.stream, dhidden, active, dactive, hidden);
+    case Mlp::geglu:
+      return geglu_backward(ctx.stream, dhidden, active, dactive, hidden);
+  }
+}
+
 void MlpLayer::forward(const Context& ctx, const Tensor* weights, const Tensor& h,
                        const Tensor& partial, const Frame& frame) const {
   const ArenaScope scope(ctx.scratch);
   const Tensor active = keep_output_ ? frame.active
                                      : ctx.scratch.take("mlp activation", ctx.shape.type,
                                                         {ctx.shape.rows, output_.inputs()});
-  if (gated_) {
-    input_.forward(ctx, weights, h, frame.hidden);
-    swiglu_forward(ctx.stream, active, frame.hidden);
-  } else {
+  if (fused_) {
     input_.forward(ctx, weights, h, active, frame.hidden);
+  } else {
+    input_.forward(ctx, weights, h, frame.hidden);
+    activate(ctx, active, frame.hidden);
   }
   output_.forward(ctx, weights + output_at(), active, partial);
 }
@@ -64,11 +91,11 @@ ComingRows MlpLayer::backward(const Context& ctx, const Tensor* weights, const G
   const ArenaScope scope(ctx.scratch);
   const Scratch s(ctx.scratch, ctx.shape, output_.inputs(), gated_, keep_output_);
   const Tensor& active = keep_output_ ? frame.active : s.active;
-  if (gated_) {
-    output_.backward_input(ctx, weights + output_at(), dout, s.dactive);
-    swiglu_backward(ctx.stream, s.dhidden, s.active, s.dactive, frame.hidden);
-  } else {
+  if (fused_) {
     output_.backward_input(ctx, weights + output_at(), dout, s.dhidden, {frame.hidden, s.active});
+  } else {
+    output_.backward_input(ctx, weights + output_at(), dout, s.dactive);
+    activate_backward(ctx, s.dhidden, s.active, s.dactive, frame.hidden);
   }
   output_.backward_weight(ctx, gradients + output_at(), active, dout);
   return input_.backward_between_messages(ctx, weights, gradients, std::move(h), s.dhidden, dh,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The MLP of a block: GELU (GPT-2) or SwiGLU (Llama, Qwen2) between two linear maps.
+// The MLP of a block: an activation, gated or not, between two linear maps.
 #include <vector>
 
 #include "src/config/config.hpp"
@@ -12,7 +12,7 @@ namespace triax {
 class MlpLayer {
  public:
   /// `keep_output`: GELU's output stays in the frame; else the backward pass recomputes it, as it
-  /// does SwiGLU's.
+  /// does that of gated activations.
   MlpLayer(const ModelConfig& model, int layer, const TensorShard& shard, bool keep_output);
 
   const std::vector<ParameterSpec>& params() const { return params_; }
@@ -38,7 +38,14 @@ class MlpLayer {
 
  private:
   struct Scratch;
+  // The activation, and its gradient with the activation itself.
+  void activate(const Context& ctx, const Tensor& active, const Tensor& hidden) const;
+  void activate_backward(const Context& ctx, const Tensor& dhidden, const Tensor& active,
+                         const Tensor& dactive, const Tensor& hidden) const;
+
+  Mlp kind_;
   bool gated_;
+  bool fused_;  // the products compute the activation and its gradient
   bool keep_output_;
   Linear input_, output_;
   std::vector<ParameterSpec> params_;

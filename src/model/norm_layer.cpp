@@ -10,10 +10,11 @@ namespace triax {
 NormLayer::NormLayer(const ModelConfig& model, const std::string& name, const TensorShard& shard)
     : layernorm_(family_of(model).block.norm == NormKind::layer_norm),
       epsilon_(model.norm_epsilon),
+      offset_(family_of(model).block.norm_offset),
       width_(model.hidden) {
   const bool partial = shard.sequence_parallel;  // each rank sees its own rows only
   params_.push_back(replicated_parameter(name + ".weight", name + ".weight", {width_}, shard,
-                                         partial, Initial::one));
+                                         partial, offset_ == 0.0F ? Initial::one : Initial::zero));
   if (layernorm_)
     params_.push_back(replicated_parameter(name + ".bias", name + ".bias", {width_}, shard, partial,
                                            Initial::zero));
@@ -29,7 +30,7 @@ void NormLayer::forward(const Context& ctx, const Tensor* weights, const Tensor&
   if (layernorm_)
     layernorm_forward(ctx.stream, y, x, weights[0], weights[1], epsilon_);
   else
-    rmsnorm_forward(ctx.stream, y, x, weights[0], epsilon_);
+    rmsnorm_forward(ctx.stream, y, x, weights[0], epsilon_, offset_);
 }
 
 void NormLayer::residual_forward(const Context& ctx, const Tensor* weights, const Tensor& x,
@@ -38,7 +39,7 @@ void NormLayer::residual_forward(const Context& ctx, const Tensor* weights, cons
   if (layernorm_)
     residual_layernorm_forward(ctx.stream, y, sum, x, a, bias, weights[0], weights[1], epsilon_);
   else
-    residual_rmsnorm_forward(ctx.stream, y, sum, x, a, bias, weights[0], epsilon_);
+    residual_rmsnorm_forward(ctx.stream, y, sum, x, a, bias, weights[0], epsilon_, offset_);
 }
 
 void NormLayer::backward(const Context& ctx, const Tensor* weights, const Gradient* gradients,
@@ -49,7 +50,7 @@ void NormLayer::backward(const Context& ctx, const Tensor* weights, const Gradie
                        weights[0], epsilon_, gradients[0].accumulate, ctx.scratch);
   else
     rmsnorm_backward(ctx.stream, dx, gradients[0].data, dy, residual, x, weights[0], epsilon_,
-                     gradients[0].accumulate, ctx.scratch);
+                     gradients[0].accumulate, ctx.scratch, offset_);
 }
 
 }  // namespace triax

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The normalisation before attention, MLP and head: LayerNorm (GPT-2) or RMSNorm (Llama, Qwen2).
+// A normalisation before or after attention or MLP, or before the head: LayerNorm or RMSNorm.
 #include <string>
 #include <vector>
 
@@ -29,7 +29,7 @@ class NormLayer {
 
  private:
   bool layernorm_;
-  float epsilon_;
+  float epsilon_, offset_;
   std::int64_t width_;
   std::vector<ParameterSpec> params_;
 };

@@ -38,6 +38,7 @@ enum class Mlp : std::uint8_t {
 
 /// Names of tensors outside the blocks. position_embedding is empty without learned positions.
 struct ModelNames {
+  const char* base;  // prefix of the model without its head, which some savers leave out
   const char *token_embedding, *position_embedding = "";
   const char* final_norm;  // without ".weight"
   const char* head;

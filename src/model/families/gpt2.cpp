@@ -88,7 +88,8 @@ void write(const ModelConfig& m, nlohmann::ordered_json& root) {
   root["resid_pdrop"] = shortest(m.residual_dropout);
 }
 
-constexpr BlockSpec block = {.outside = {.token_embedding = "transformer.wte.weight",
+constexpr BlockSpec block = {.outside = {.base = "transformer.",
+                                         .token_embedding = "transformer.wte.weight",
                                          .position_embedding = "transformer.wpe.weight",
                                          .final_norm = "transformer.ln_f",
                                          .head = "lm_head.weight"},

@@ -6,7 +6,8 @@
 namespace triax::families {
 
 inline constexpr BlockSpec llama_block = {
-    .outside = {.token_embedding = "model.embed_tokens.weight",
+    .outside = {.base = "model.",
+                .token_embedding = "model.embed_tokens.weight",
                 .final_norm = "model.norm",
                 .head = "lm_head.weight"},
     .names = {.block = "model.layers.",

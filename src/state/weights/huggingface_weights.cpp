@@ -15,12 +15,17 @@
 namespace triax {
 namespace {
 
-// Possible names of a tensor in a file: the model's own, and that without the prefix "transformer."
-// or "model." of the full model, which some savers omit.
+// Possible names of a tensor in a file: the model's own, and that without the prefix ("model.") of
+// the model without its head, which some savers omit.
 std::vector<std::string> spellings(const std::string& name) {
   std::vector<std::string> all = {name};
-  for (const std::string base : {"transformer.", "model."})
-    if (name.starts_with(base)) all.push_back(name.substr(base.size()));
+  for (const Family* family : all_families()) {
+    const std::string base = family->block.outside.base;
+    if (name.starts_with(base)) {
+      all.push_back(name.substr(base.size()));
+      break;
+    }
+  }
   return all;
 }
 
@@ -71,9 +76,11 @@ std::string find_name(const FileNames& files, const std::string& prefix, const s
   return {};
 }
 
-// Entries of checkpoints that are no parameters: GPT-2's causal mask and rotary frequencies.
+// Entries of checkpoints that are no parameters: causal masks (GPT-2, GPT-NeoX) and rotary
+// frequencies.
 bool is_buffer(const std::string& name) {
   return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
+         name.ends_with(".attention.bias") || name.ends_with(".attention.masked_bias") ||
          name.ends_with("rotary_emb.inv_freq");
 }
 
