@@ -22,7 +22,8 @@ namespace {
 // positions are a tensor of n_positions rows and may not.)
 bool turns_positions(const std::string& key) {
   return key == "max_position_embeddings" || key == "original_max_position_embeddings" ||
-         key == "rope_theta" || key == "rope_scaling";
+         key == "rope_theta" || key == "rope_scaling" || key == "rope_parameters" ||
+         key == "rope_local_base_freq" || key == "rotary_emb_base";
 }
 
 // Keys of config.json that may change when a run is resumed: they change no tensor's shape and,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/golden.hpp"
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -14,8 +16,13 @@ nlohmann::json read_json(const std::string& path) {
 }  // namespace
 
 std::vector<std::string> golden_names() {
-  return {"gpt2-tiny",    "gpt2-odd",     "gpt2-deep",  "llama-tiny", "llama-odd",
-          "llama-scaled", "llama-biased", "llama-yarn", "qwen2-tiny", "qwen2-odd"};
+  std::vector<std::string> names;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(TRIAX_SOURCE_DIR) + "/tests/golden"))
+    if (std::filesystem::exists(entry.path() / "expected.json"))
+      names.push_back(entry.path().filename().string());
+  std::ranges::sort(names);
+  return names;
 }
 
 GoldenCase read_golden(const std::string& name) {

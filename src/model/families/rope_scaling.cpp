@@ -13,6 +13,7 @@ using nlohmann::json;
 const std::string section = "model.rope_scaling.";
 const std::string original = section + "original_max_position_embeddings";
 const std::string longest = "model.max_position_embeddings";
+const std::string local_theta = "model.rope_local_base_freq";
 
 // Calls visit(member) with the member of `scaling` that holds the value of `key`.
 template <class Scaling, class Visit>
@@ -170,6 +171,27 @@ void write_rope_scaling(const RopeScaling& scaling, nlohmann::ordered_json& root
       keys[use.key->name] = value;
     });
   if (kind.original_outside) root["original_max_position_embeddings"] = scaling.original_positions;
+}
+
+void read_local_theta(Settings& s, ModelConfig& m) {
+  if (m.window == 0) return;
+  const double local = s.has(local_theta) ? s.number(local_theta) : m.rope_theta;
+  if (local != m.rope_theta || m.rope_scaling != RopeScaling{}) m.local_rope_theta = local;
+}
+
+void write_local_rope(const ModelConfig& m, nlohmann::ordered_json& root) {
+  const double local = m.local_rope_theta > 0.0 ? m.local_rope_theta : m.rope_theta;
+  root["rope_local_base_freq"] = local;
+  nlohmann::ordered_json full = root["rope_scaling"];
+  if (full.is_null()) full["rope_type"] = "default";
+  full["rope_theta"] = m.rope_theta;
+  auto& parameters = root["rope_parameters"];
+  parameters["full_attention"] = full;
+  parameters["sliding_attention"] = {{"rope_type", "default"}, {"rope_theta", local}};
+}
+
+double rotary_share(const ModelConfig& m) {
+  return m.rotary_size == 0 ? 1.0 : static_cast<double>(m.rotary_size) / m.head_size;
 }
 
 }  // namespace triax

@@ -81,6 +81,12 @@ Key partial_rotary_key(double value) {
                 "share of each head with rotary positions");
 }
 
+Key local_theta_key(nlohmann::json value) {
+  return obeyed("model.rope_local_base_freq", number, std::move(value), above(0),
+                "base of the rotary positions of blocks with a window; left out by some "
+                "architectures: rope_theta");
+}
+
 std::vector<Key> rope_section_keys(double theta) {
   std::vector<Key> k;
   k.push_back(obeyed("model.rope_theta", number, theta, above(0), "base of the rotary positions"));

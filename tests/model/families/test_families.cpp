@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/model/families/families.hpp"
+
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "src/model/families/attention_kind.hpp"
+#include "tests/config/model_texts.hpp"
+#include "tests/io/fixtures.hpp"
+#include "tests/support/golden.hpp"
+
+namespace triax::test {
+namespace {
+using namespace testing_support;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// A config.json of the family with few and small sizes, and `more`.
+std::string text(const std::string& family, const std::string& more = "") {
+  return R"({"model_type": ")" + family +
+         R"(", "num_hidden_layers": 8, "num_attention_heads": 4, "hidden_size": 64, "vocab_size": 100,
+            "num_key_value_heads": 2)" +
+         (more.empty() ? "" : ", " + more) + "}";
+}
+
+std::vector<int> windows(const ModelConfig& m) {
+  std::vector<int> of;
+  for (int block = 0; block < m.layers; ++block) of.push_back(attention_kind(m, block).window);
+  return of;
+}
+
+std::vector<int> ropes(const ModelConfig& m) {
+  std::vector<int> of;
+  for (int block = 0; block < m.layers; ++block) of.push_back(attention_kind(m, block).rope);
+  return of;
+}
+
+// Every architecture has a golden case, and what an export says is what was read.
+TEST(Families, ExportsSayWhatWasRead) {
+  std::set<std::string> seen;
+  for (const std::string& name : golden_names()) {
+    const std::string file = read_golden(name).directory + "/config.json";
+    const ModelConfig read = model_from_huggingface(contents(file), file);
+    const std::string written = huggingface_config(read);
+    std::vector<std::string> warnings;
+    EXPECT_EQ(huggingface_config(model_from_huggingface(written, name, &warnings)), written);
+    EXPECT_THAT(warnings, testing::IsEmpty()) << name;
+    seen.insert(read.architecture);
+  }
+  for (const Family* family : all_families()) EXPECT_TRUE(seen.contains(family->name));
+}
+
+TEST(Families, ClassesAreOfOneFamilyEach) {
+  std::set<std::string> classes;
+  for (const Family* family : all_families())
+    for (const char* name : family->classes) {
+      EXPECT_TRUE(classes.insert(name).second) << name;
+      EXPECT_EQ(find_family_of_class(name), family);
+    }
+}
+
+TEST(Windows, OfMistralAreInAllBlocks) {
+  EXPECT_THAT(windows(model(text("mistral"))), testing::Each(4096)) << "its default";
+  EXPECT_THAT(windows(model(text("mistral", R"("sliding_window": 100)"))), testing::Each(100));
+  EXPECT_THAT(windows(model(text("mistral", R"("sliding_window": null)"))), testing::Each(0));
+}
+
+TEST(Windows, OfQwenBeginAtABlock) {
+  for (const char* family : {"qwen2", "qwen3"}) {
+    EXPECT_THAT(windows(model(text(family, R"("sliding_window": 100)"))), testing::Each(0));
+    const std::string used = R"("use_sliding_window": true, "sliding_window": 100)";
+    EXPECT_THAT(windows(model(text(family, used + R"(, "max_window_layers": 5)"))),
+                ElementsAre(0, 0, 0, 0, 0, 100, 100, 100));
+  }
+}
+
+TEST(Windows, LayerTypesCount) {
+  const std::string types =
+      R"("layer_types": ["full_attention", "sliding_attention", "full_attention",
+      "full_attention", "full_attention", "full_attention", "full_attention", "sliding_attention"])";
+  EXPECT_THAT(windows(model(text("gemma2", types + R"(, "sliding_window": 9)"))),
+              ElementsAre(0, 9, 0, 0, 0, 0, 0, 9));
+  EXPECT_THAT(model_error(text("qwen3", types)), HasSubstr("there is no window"));
+  EXPECT_THAT(model_error(text("gemma2", R"("layer_types": ["full_attention"])")),
+              HasSubstr("1 entries for 8 blocks"));
+}
+
+TEST(Windows, OfGemmaAndOlmo3FollowAPattern) {
+  EXPECT_THAT(windows(model(text("gemma2"))), ElementsAre(4096, 0, 4096, 0, 4096, 0, 4096, 0));
+  EXPECT_THAT(windows(model(text("gemma3_text"))),
+              ElementsAre(4096, 4096, 4096, 4096, 4096, 0, 4096, 4096));
+  EXPECT_THAT(windows(model(text("gemma3_text", R"("sliding_window_pattern": 3)"))),
+              ElementsAre(4096, 4096, 0, 4096, 4096, 0, 4096, 4096));
+  EXPECT_THAT(windows(model(text("olmo3"))), ElementsAre(4096, 4096, 4096, 0, 4096, 4096, 4096, 0));
+}
+
+TEST(RotaryPositions, OfGemma3AreTwo) {
+  const ModelConfig m = model(text("gemma3_text"));
+  EXPECT_EQ(m.rope_theta, 1e6);
+  EXPECT_EQ(m.local_rope_theta, 1e4);
+  EXPECT_THAT(ropes(m), ElementsAre(1, 1, 1, 1, 1, 0, 1, 1));
+  const ModelConfig nested = model(text("gemma3_text", R"("rope_parameters": {
+      "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 5e5},
+      "sliding_attention": {"rope_type": "default", "rope_theta": 300.0}})"));
+  EXPECT_EQ(nested.rope_theta, 5e5);
+  EXPECT_EQ(nested.local_rope_theta, 300.0);
+  EXPECT_EQ(nested.rope_scaling, (RopeScaling{"linear", 8.0}));
+  EXPECT_THAT(model_error(text("gemma3_text", R"("rope_parameters": {"full_attention": {},
+      "sliding_attention": {"rope_type": "linear", "factor": 2.0}})")),
+              HasSubstr("sliding_attention"));
+}
+
+TEST(RotaryPositions, OfOlmo3AreScaledInBlocksWithoutWindow) {
+  const ModelConfig m = model(text("olmo3", R"("rope_scaling": {"rope_type": "yarn", "factor": 8.0,
+      "original_max_position_embeddings": 8192}, "rope_theta": 7000.0)"));
+  EXPECT_EQ(m.local_rope_theta, 7000.0);
+  EXPECT_THAT(ropes(m), ElementsAre(1, 1, 1, 0, 1, 1, 1, 0));
+  EXPECT_EQ(rotaries_of(m)[1].scaling, RopeScaling{});
+  EXPECT_EQ(rotaries_of(model(text("olmo3"))).size(), 1U) << "without scaling, one table";
+}
+
+TEST(RotaryPositions, OfSmollm3AreLeftOut) {
+  EXPECT_THAT(ropes(model(text("smollm3"))), ElementsAre(0, 0, 0, -1, 0, 0, 0, -1));
+  EXPECT_THAT(ropes(model(text("smollm3", R"("no_rope_layers": [0, 1, 1, 1, 1, 1, 1, 0])"))),
+              ElementsAre(-1, 0, 0, 0, 0, 0, 0, -1));
+  EXPECT_THAT(model_error(text("smollm3", R"("no_rope_layers": [0, 1])")),
+              HasSubstr("2 entries for 8 blocks"));
+}
+
+TEST(RotaryPositions, TurnAPartOfEachHead) {
+  EXPECT_EQ(model(text("phi3")).rotary_size, 0);
+  EXPECT_EQ(model(text("phi3", R"("partial_rotary_factor": 0.5)")).rotary_size, 8);
+  EXPECT_THAT(model_error(text("phi3", R"("partial_rotary_factor": 0.05)")),
+              HasSubstr("which are not pairs"));
+  const std::string neox = R"({"model_type": "gpt_neox", "num_hidden_layers": 2,
+      "num_attention_heads": 4, "hidden_size": 128, "vocab_size": 100)";
+  EXPECT_EQ(model(neox + "}").rotary_size, 8) << "a quarter";
+  EXPECT_EQ(model(neox + R"(, "rotary_pct": 1.0, "rotary_emb_base": 500})").rotary_size, 0);
+  EXPECT_EQ(model(neox + R"(, "rotary_emb_base": 500})").rope_theta, 500.0);
+  EXPECT_EQ(model(neox + R"(, "rope_parameters": {"rope_theta": 500, "partial_rotary_factor": 0.5,
+      "rope_type": "default"}})")
+                .rotary_size,
+            16);
+}
+
+TEST(Gemma, BoundsMayBeLeftOut) {
+  const ModelConfig said = model(text("gemma2", R"("attn_logit_softcapping": 20.0,
+      "query_pre_attn_scalar": 64)"));
+  EXPECT_EQ(said.attention_soft_cap, 20.0F);
+  EXPECT_EQ(said.logit_soft_cap, 30.0F) << "its default";
+  EXPECT_EQ(said.attention_scale, 0.125F);
+  const ModelConfig none = model(text("gemma2", R"("attn_logit_softcapping": null,
+      "final_logit_softcapping": null)"));
+  EXPECT_EQ(none.attention_soft_cap, 0.0F);
+  EXPECT_EQ(none.logit_soft_cap, 0.0F);
+  EXPECT_THAT(model_error(text("gemma3_text", R"("attn_logit_softcapping": 50.0)")),
+              HasSubstr("is refused"));
+}
+
+}  // namespace
+}  // namespace triax::test
