@@ -31,7 +31,7 @@ class BlockLayer : public Layer {
                 const Tensor& dy, const Tensor& dx, const Tensor& frame) const override;
 
  private:
-  // What the frame keeps of a half, beside the activations of attention or of the MLP.
+  // Tensors of a half in the frame, beside the activations of attention or of the MLP.
   struct Kept {
     Tensor normed;  // (local_rows, E): output of the first norm; empty if it is recomputed
     Tensor output;  // (local_rows, E): input of the last norm; empty without

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "src/config/keys/key_table.hpp"
-#include "src/model/families/decoder.hpp"
 #include "src/model/families/families.hpp"
+#include "src/model/families/keys/decoder.hpp"
 
 namespace triax {
 using nlohmann::ordered_json;

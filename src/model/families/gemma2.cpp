@@ -6,11 +6,11 @@
 #include <cmath>
 #include <utility>
 
-#include "src/model/families/decoder.hpp"
+#include "src/model/families/keys/decoder.hpp"
+#include "src/model/families/keys/rope_scaling.hpp"
+#include "src/model/families/keys/windows.hpp"
 #include "src/model/families/llama_block.hpp"
-#include "src/model/families/rope_scaling.hpp"
 #include "src/model/families/rows.hpp"
-#include "src/model/families/windows.hpp"
 
 namespace triax::families {
 namespace {

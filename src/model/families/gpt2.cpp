@@ -3,7 +3,7 @@
 // config.json's values are obeyed.
 #include <fmt/format.h>
 
-#include "src/model/families/decoder.hpp"
+#include "src/model/families/keys/decoder.hpp"
 #include "src/model/families/rows.hpp"
 
 namespace triax::families {

@@ -5,8 +5,8 @@
 
 #include <utility>
 
-#include "src/model/families/decoder.hpp"
-#include "src/model/families/rope_scaling.hpp"
+#include "src/model/families/keys/decoder.hpp"
+#include "src/model/families/keys/rope_scaling.hpp"
 #include "src/model/families/rows.hpp"
 
 namespace triax::families {

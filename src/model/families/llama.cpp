@@ -2,10 +2,10 @@
 // Llama (Touvron et al. 2023) and its successors up to Llama 3.3.
 #include <utility>
 
-#include "src/model/families/decoder.hpp"
+#include "src/model/families/keys/decoder.hpp"
+#include "src/model/families/keys/windows.hpp"
 #include "src/model/families/llama_block.hpp"
 #include "src/model/families/rows.hpp"
-#include "src/model/families/windows.hpp"
 
 namespace triax::families {
 namespace {

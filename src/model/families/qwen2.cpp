@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Qwen2 and Qwen2.5: a Llama with biases of the query, key and value maps.
-#include "src/model/families/decoder.hpp"
+#include "src/model/families/keys/decoder.hpp"
+#include "src/model/families/keys/windows.hpp"
 #include "src/model/families/llama_block.hpp"
 #include "src/model/families/rows.hpp"
-#include "src/model/families/windows.hpp"
 
 namespace triax::families {
 namespace {

@@ -3,10 +3,10 @@
 // its last blocks if use_sliding_window.
 #include <utility>
 
-#include "src/model/families/decoder.hpp"
+#include "src/model/families/keys/decoder.hpp"
+#include "src/model/families/keys/windows.hpp"
 #include "src/model/families/llama_block.hpp"
 #include "src/model/families/rows.hpp"
-#include "src/model/families/windows.hpp"
 
 namespace triax::families {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/model/families/decoder.hpp"
+#include "src/model/families/keys/decoder.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <limits>
 #include <utility>
 
-#include "src/model/families/rope_scaling.hpp"
+#include "src/model/families/keys/rope_scaling.hpp"
 
 namespace triax {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "src/config/keys/key.hpp"
-#include "src/model/families/rope_scaling.hpp"
+#include "src/model/families/keys/rope_scaling.hpp"
 
 namespace triax {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/model/families/rope_scaling.hpp"
+#include "src/model/families/keys/rope_scaling.hpp"
 
 #include <fmt/format.h>
 

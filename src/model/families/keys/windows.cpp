@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/model/families/windows.hpp"
+#include "src/model/families/keys/windows.hpp"
 
 #include <fmt/format.h>
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "src/config/config.hpp"
 #include "src/config/keys/key.hpp"
 #include "src/config/keys/settings.hpp"
-#include "src/model/families/families.hpp"
 
 namespace triax {
 
