@@ -175,7 +175,7 @@ void need(bool ok, const std::vector<std::string>& of, Settings& s, const std::s
 }
 
 nlohmann::ordered_json shortest(float value) {
-  return nlohmann::ordered_json::parse(fmt::format("{}", value));
+  return nlohmann::ordered_json::parse(fmt::format("{}", value)).get<double>();
 }
 
 }  // namespace triax
