@@ -16,6 +16,7 @@ namespace triax {
 namespace {
 
 constexpr double tolerance = 1e-6;
+constexpr double of_sums = 2e-6;  // many terms in float32
 
 struct Size {
   std::int64_t rows, vocabulary, columns, shards;
@@ -81,12 +82,12 @@ TEST_P(Embedding, BackwardFillsEachShard) {
   backward(dweight, false);
   auto expected = reference::embedding_backward(
       tokens, dy.doubles(), static_cast<std::size_t>(size.vocabulary), width(), double{scale});
-  test::expect_close(dweight, expected, tolerance, "dweight");
+  test::expect_close(dweight, expected, of_sums, "dweight");
 
   test::Array accumulated = test::Array::random(types.gradients, weight.count(), 3);
   test::add(expected, accumulated.doubles());
   backward(accumulated, true);
-  test::expect_close(accumulated, expected, tolerance, "accumulated dweight");
+  test::expect_close(accumulated, expected, of_sums, "accumulated dweight");
 }
 
 INSTANTIATE_TEST_SUITE_P(TypesAndSizes, Embedding,
