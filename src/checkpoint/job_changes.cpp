@@ -24,6 +24,7 @@ constexpr const char* sections[] = {"bf16",
                                     "fp8",
                                     "gradient_clipping",
                                     "gradient_clipping_value",
+                                    "loss",
                                     "optimizer",
                                     "scheduler",
                                     "train_batch_size"};

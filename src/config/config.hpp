@@ -145,6 +145,10 @@ struct OptimizerConfig {
   std::optional<std::uint64_t> stochastic_rounding;
 };
 
+struct LossConfig {
+  double z_coefficient = 0.0;  // of the z-loss; 0: none
+};
+
 /// Learning-rate schedule: its name, which is that of a row of src/config/rates, and the parameters
 /// of that row by their names in scheduler.params. Each has its default; one that is absent is left
 /// out.
@@ -247,6 +251,7 @@ struct Config {
   RunConfig run;
   CheckpointConfig checkpoint;
   BatchConfig batch;
+  LossConfig loss;
   OptimizerConfig optimizer;
   SchedulerConfig scheduler;
   double gradient_clipping = 0.0;  // global L2 norm; 0: none

@@ -213,6 +213,7 @@ Context Executor::context(const Op& op) {
           .labels = input_->batch->labels(op.microbatch),
           .training = optimizer_ != nullptr,
           .loss_scale = input_->loss_scale,
+          .z_coefficient = input_->z_coefficient,
           .loss_sum = loss_sum_.tensor(),
           .dropout_key = input_->dropout_key,
           .first_sample = input_->batch->first_sample(op.microbatch)};

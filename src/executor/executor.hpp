@@ -27,6 +27,7 @@ struct StepInput {
   BatchLoader* batch = nullptr;  // loaded
   float loss_scale = 1.0F;       // 1 / label tokens of the global batch, times fp16_scale
   std::optional<double> fp16_scale;
+  float z_coefficient = 0.0F;  // of the z-loss
   std::uint64_t dropout_key = 0;
   StepOptions optimizer;  // unused by evaluation plans
   /// Receives the output of each layer, in a step that then changes nothing; null: a usual step.

@@ -41,6 +41,7 @@ struct Context {
   Tensor labels;                  // (rows) int32; -1: ignored
   bool training = true;           // compute gradients
   float loss_scale = 1.0F;        // factor on the loss before its gradient
+  float z_coefficient = 0.0F;     // of the z-loss, which is part of the loss
   Tensor loss_sum;                // (1) float64; the head adds the sum of its rows' losses
   std::uint64_t dropout_key = 0;  // key of this step
   std::int64_t first_sample = 0;  // global index of the first sample, for dropout masks

@@ -123,7 +123,7 @@ void HeadLayer::classify(const Context& ctx, const LayerParameters& params, cons
     matmul(ctx.stream, logits, rows, weight.transposed());
     if (ctx.training && shard_.size == 1)  // the fused loss passes over the rows once less
       cross_entropy(ctx.stream, loss, logits, labels, vocabulary_.columns, ctx.loss_scale,
-                    logit_options());
+                    logit_options(ctx));
     else
       loss_of_shards(ctx, loss, logits, labels, scratch);
     add_sum(ctx.stream, ctx.loss_sum, loss);
@@ -145,12 +145,12 @@ void HeadLayer::loss_of_shards(const Context& ctx, const Tensor& loss, const Ten
   const Tensor own = stats.slice(0, shard_.rank, 1).reshape({n, 3});
   const Tensor lse = scratch.lse.slice(0, 0, n);
   cross_entropy_stats(ctx.stream, own, logits, labels, vocabulary_.first, vocabulary_.columns,
-                      logit_options());
+                      logit_options(ctx));
   ctx.tensor.all_gather(ctx.stream, stats, own).wait(ctx.stream);
-  cross_entropy_loss(ctx.stream, loss, lse, stats, labels, logit_options());
+  cross_entropy_loss(ctx.stream, loss, lse, stats, labels, logit_options(ctx));
   if (!ctx.training) return;
   cross_entropy_backward(ctx.stream, logits, lse, labels, vocabulary_.first, vocabulary_.columns,
-                         ctx.loss_scale, logit_options());
+                         ctx.loss_scale, logit_options(ctx));
 }
 
 void HeadLayer::backward(const Context& ctx, const LayerParameters& params, const Tensor& x,

@@ -40,7 +40,9 @@ class HeadLayer : public Layer {
   void loss_of_shards(const Context& ctx, const Tensor& loss, const Tensor& logits,
                       const Tensor& labels, const Scratch& scratch) const;
 
-  LogitOptions logit_options() const { return {.soft_cap = soft_cap_}; }
+  LogitOptions logit_options(const Context& ctx) const {
+    return {.soft_cap = soft_cap_, .z_coefficient = ctx.z_coefficient};
+  }
 
   std::int64_t width_;
   float soft_cap_;

@@ -39,6 +39,7 @@ StepInput StepRunner::input(std::int64_t step, const LossScaler& scaler) {
   if (scaler.enabled()) input.fp16_scale = scaler.scale();
   input.loss_scale =
       static_cast<float>(scaler.scale() / static_cast<double>(rank_.tokens_per_step()));
+  input.z_coefficient = static_cast<float>(config.loss.z_coefficient);
   input.dropout_key =
       mix_key(mix_key(config.run.seed, "dropout"), static_cast<std::uint64_t>(step));
   const std::int64_t updates = step - scaler.skipped();  // skipped steps count for nothing

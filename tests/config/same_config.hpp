@@ -11,9 +11,11 @@ namespace triax::testing_support {
 inline auto members(const ModelConfig& m) {
   return std::tie(m.architecture, m.layers, m.heads, m.kv_heads, m.head_size, m.hidden,
                   m.intermediate, m.positions, m.vocabulary, m.norm_epsilon, m.rope_theta,
-                  m.rope_scaling, m.tied_embeddings, m.qkv_bias, m.attention_output_bias,
-                  m.mlp_bias, m.initializer_range, m.embedding_dropout, m.attention_dropout,
-                  m.residual_dropout, m.weights, m.token_ids);
+                  m.rope_scaling, m.local_rope_theta, m.rotary_size, m.rotary, m.window, m.windowed,
+                  m.attention_scale, m.attention_soft_cap, m.logit_soft_cap, m.parallel_residual,
+                  m.exact_gelu, m.tied_embeddings, m.qkv_bias, m.attention_output_bias, m.mlp_bias,
+                  m.initializer_range, m.embedding_dropout, m.attention_dropout, m.residual_dropout,
+                  m.weights, m.token_ids);
 }
 inline auto members(const DataConfig& d) {
   return std::tie(d.train, d.valid, d.sequence_length, d.shuffle, d.seed, d.tokenizer);
@@ -80,8 +82,8 @@ inline bool same(const Config& a, const Config& b) {
          same(a.zero.offload_param, b.zero.offload_param) && same(a.aio, b.aio) &&
          same(a.recompute, b.recompute) && same(a.precision, b.precision) &&
          same(a.precision.loss_scale, b.precision.loss_scale) &&
-         std::tie(a.gradient_clipping, a.steps_per_print, a.dump_state) ==
-             std::tie(b.gradient_clipping, b.steps_per_print, b.dump_state);
+         std::tie(a.loss.z_coefficient, a.gradient_clipping, a.steps_per_print, a.dump_state) ==
+             std::tie(b.loss.z_coefficient, b.gradient_clipping, b.steps_per_print, b.dump_state);
 }
 
 }  // namespace triax::testing_support

@@ -85,6 +85,12 @@ CASES = {
         "rope_scaling": {"rope_type": "yarn", "factor": 5.0, "original_max_position_embeddings": 40},
         "tie_word_embeddings": False, "max_position_embeddings": 200, "hidden_act": "silu",
     }, RECIPE | {"global_batch": 8, "seq_length": 44}),
+    # z-loss, whose share of the gradient is large.
+    "llama-z-loss": Case(108, {
+        "model_type": "llama", "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "hidden_size": 32, "intermediate_size": 44, "vocab_size": 67, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
+        "tie_word_embeddings": True, "max_position_embeddings": 40, "hidden_act": "silu",
+    }, RECIPE | {"z_coefficient": 0.05, "global_batch": 8, "seq_length": 20}),
     # Few, wide heads; an MLP that is not 4 x n_embd; cosine from the first step, down to zero.
     "gpt2-deep": Case(104, {
         "model_type": "gpt2", "n_layer": 3, "n_head": 2, "n_embd": 32, "n_positions": 16, "n_inner": 80,
@@ -126,6 +132,8 @@ def train(config, t, weights, tokens, dtype=torch.float64):
         inputs, labels = global_batch(t, tokens, step)
         logits = FORWARD[config["model_type"]](config, p, inputs)
         loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten())
+        if t.get("z_coefficient"):
+            loss = loss + t["z_coefficient"] * logits.logsumexp(-1).square().mean()
         gradients = dict(zip(p, torch.autograd.grad(loss, list(p.values()))))
         first_gradients = first_gradients or summary(gradients)
         norm = math.sqrt(sum(float(g.double().square().sum()) for g in gradients.values()))

@@ -38,6 +38,7 @@ GoldenCase read_golden(const std::string& name) {
   golden.epsilon = recipe.at("eps");
   golden.weight_decay = recipe.at("weight_decay");
   golden.clip = recipe.at("clip");
+  golden.z_coefficient = recipe.value("z_coefficient", 0.0);
   golden.warmup = recipe.at("warmup");
   golden.steps = recipe.at("steps");
   golden.global_batch = recipe.at("global_batch");

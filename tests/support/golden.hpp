@@ -22,7 +22,7 @@ struct GoldenCase {
   std::string name, directory;
   // Training recipe.
   double lr = 0.0, min_lr = 0.0, beta1 = 0.0, beta2 = 0.0, epsilon = 0.0, weight_decay = 0.0,
-         clip = 0.0;
+         clip = 0.0, z_coefficient = 0.0;
   std::int64_t warmup = 0, steps = 0, global_batch = 0;
   int sequence_length = 0;
   bool cosine = false;

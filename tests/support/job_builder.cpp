@@ -52,6 +52,7 @@ nlohmann::json golden_job(const GoldenCase& golden, const Layout& layout) {
     job["scheduler"] = {{"type", "cosine"},
                         {"params", {{"warmup", golden.warmup}, {"min_lr", golden.min_lr}}}};
   job["gradient_clipping"] = golden.clip;
+  job["loss"] = {{"z_coefficient", golden.z_coefficient}};
   job["zero_optimization"] = {{"stage", layout.zero},
                               {"overlap_comm", layout.overlap},
                               {"stage3_param_persistence_threshold", layout.persistence}};

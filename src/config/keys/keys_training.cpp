@@ -126,6 +126,9 @@ void add_precision(Keys& k) {
   k.push_back(obeyed("gradient_clipping_value", number, nullptr, at_least(0),
                      "clip each element of the gradient to [-x, x], instead of the norm; absent or "
                      "0: never"));
+  k.push_back(obeyed("loss.z_coefficient", number, 0.0, at_least(0),
+                     "z-loss: adds this times the square of the log-sum-exp of the logits to the "
+                     "training loss of each token (PaLM: 1e-4); 0: none"));
   add_fp16(k);
   add_bf16(k);
   add_fp8(k);

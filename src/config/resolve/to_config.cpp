@@ -229,6 +229,7 @@ Config to_config(const Settings& s, const ModelConfig& model) {
              s.integer("gradient_accumulation_steps")};
   c.optimizer = optimizer(s);
   c.scheduler = scheduler_config(s);
+  c.loss.z_coefficient = s.number("loss.z_coefficient");
   c.gradient_clipping = s.number("gradient_clipping");
   c.zero = zero(s);
   c.aio = {s.integer("aio.block_size"), small(s, "aio.queue_depth")};
