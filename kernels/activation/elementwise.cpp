@@ -98,6 +98,21 @@ void convert(const Stream& stream, const Tensor& dst, const Tensor& src) {
   });
 }
 
+void scale(const Stream& stream, const Tensor& y, const Tensor& x, float factor) {
+  if (on_device(stream)) return cuda::scale(stream, y, x, factor);
+  with_type(y.dtype(), [&]<class T>(Type<T>) {
+    const Rows<T> to = rows_of<T>(y, "y");
+    const Rows<T> from = rows_like(x, to, "x");
+    parallel_for(to.rows, [=](std::int64_t r) {
+      T* out = to[r];
+      const T* in = from[r];
+      for_vectors(0, to.columns, [=](std::int64_t c, auto lanes) {
+        lanes.store(out + c, factor * lanes.load(in + c));
+      });
+    });
+  });
+}
+
 void copy_rows(const Stream& stream, const Tensor& dst, const Tensor& src) {
   if (on_device(stream)) return cuda::copy_rows(stream, dst, src);
   with_type(dst.dtype(), [&]<class T>(Type<T>) {

@@ -19,6 +19,9 @@ void accumulate(const Stream& stream, const Tensor& dst, const Tensor& src);
 /// dst = src, elementwise, between any two of float32, bfloat16 and half precision. Contiguous.
 void convert(const Stream& stream, const Tensor& dst, const Tensor& src);
 
+/// y = factor x. (N, E), rows may be strided. y may be x.
+void scale(const Stream& stream, const Tensor& y, const Tensor& x, float factor);
+
 /// dst = src for each row. (N, E) of one type; rows may be strided.
 void copy_rows(const Stream& stream, const Tensor& dst, const Tensor& src);
 

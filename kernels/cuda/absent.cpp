@@ -75,6 +75,9 @@ void accumulate(const Stream&, const Tensor&, const Tensor&) {
 void convert(const Stream&, const Tensor&, const Tensor&) {
   absent("convert");
 }
+void scale(const Stream&, const Tensor&, const Tensor&, float) {
+  absent("scale");
+}
 void copy_rows(const Stream&, const Tensor&, const Tensor&) {
   absent("copy_rows");
 }

@@ -48,6 +48,7 @@ decltype(triax::residual_forward) residual_forward;
 decltype(triax::add_bias) add_bias;
 decltype(triax::accumulate) accumulate;
 decltype(triax::convert) convert;
+decltype(triax::scale) scale;
 decltype(triax::copy_rows) copy_rows;
 decltype(triax::bias_backward) bias_backward;
 

@@ -45,6 +45,9 @@ struct ModelConfig {
   std::vector<bool> rotary = {};    // by block: has rotary positions; empty: all blocks
   int window = 0;                   // keys that a query of a windowed block sees, its own included
   std::vector<bool> windowed = {};  // by block; empty: no block
+  float embedding_scale = 1.0F;     // factor on token embeddings
+  float residual_scale = 1.0F;      // factor on outputs of attention and MLP, before they are added
+  float logit_scale = 1.0F;         // factor on logits
   float attention_scale = 0.0F;     // of q k^T; 0: 1 / sqrt(head_size)
   float attention_soft_cap = 0.0F;  // bound of attention scores; 0: none
   float logit_soft_cap = 0.0F;      // bound of logits; 0: none

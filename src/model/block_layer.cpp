@@ -30,7 +30,7 @@ struct BlockLayer::Scratch {
   Tensor partial;     // (rows, E): a rank's share of an output or of the gradient of h
   Tensor summed;      // (local_rows, E)
   Tensor dfull;       // (rows, E): gradient of an output, gathered
-  Tensor dropped;     // (local_rows, E): gradient after a dropout mask
+  Tensor changed;     // (local_rows, E): gradient after a dropout mask or a scale
   Tensor normed_out;  // (local_rows, E): output of a last norm, or gradient of its input
   Scratch(Arena& arena, const BatchShape& shape, const BlockLayer& block) {
     const auto take = [&](const char* name, std::int64_t rows) {
@@ -41,7 +41,8 @@ struct BlockLayer::Scratch {
     h = gathers ? take("gathered input", shape.rows) : normed;
     partial = take("partial output", shape.rows);
     summed = gathers ? take("summed output", shape.local_rows) : partial;
-    dropped = block.dropout_ > 0.0F ? take("dropout gradient", shape.local_rows) : Tensor{};
+    if (block.dropout_ > 0.0F || block.residual_scale_ != 1.0F)
+      changed = take("dropout gradient", shape.local_rows);
     dfull = gathers ? take("gathered gradient", shape.rows) : Tensor{};
     if (block.attention_post_norm_ || block.mlp_post_norm_)
       normed_out = take("normed output", shape.local_rows);
@@ -53,6 +54,7 @@ BlockLayer::BlockLayer(const ModelConfig& model, int layer, const TensorShard& s
     : width_(model.hidden),
       layer_(layer),
       dropout_(model.residual_dropout),
+      residual_scale_(model.residual_scale),
       recomputed_(recompute == Recompute::layer),
       keep_outputs_(keep_outputs),
       parallel_(model.parallel_residual),
@@ -165,8 +167,8 @@ const Tensor& BlockLayer::partial_output(const Half& half, const Kept& kept,
   return half.post_norm && !shard_.sequence_parallel ? kept.output : scratch.partial;
 }
 
-// norm(dropout(sum over tensor ranks of partial_output + bias)); without norm and dropout, sum and
-// bias separately.
+// norm(dropout(scale (sum over tensor ranks of partial_output + bias))); without any of them, sum
+// and bias separately.
 BlockLayer::Output BlockLayer::output(const Context& ctx, const LayerParameters& params,
                                       const Half& half, const Kept& kept,
                                       const Scratch& scratch) const {
@@ -175,8 +177,10 @@ BlockLayer::Output BlockLayer::output(const Context& ctx, const LayerParameters&
                          .wait(ctx);
   const Tensor bias = half.output.has_bias() ? params.weights[half.bias_at] : Tensor{};
   const bool drops = ctx.training && dropout_ > 0.0F;
-  if (!drops && !half.post_norm) return {sum, bias};
+  const bool scales = residual_scale_ != 1.0F;
+  if (!drops && !scales && !half.post_norm) return {sum, bias};
   if (!bias.empty()) add_bias(ctx.stream, sum, bias);
+  if (scales) scale(ctx.stream, sum, sum, residual_scale_);
   if (drops)
     dropout(ctx.stream, sum, sum, {dropout_, dropout_key(ctx, layer_, half.place)},
             first_element(ctx, width_));
@@ -210,9 +214,13 @@ ComingRows BlockLayer::enter_backward(const Context& ctx, const LayerParameters&
     gradient = scratch.normed_out;
   }
   if (dropout_ > 0.0F) {
-    dropout(ctx.stream, scratch.dropped, gradient, {dropout_, dropout_key(ctx, layer_, half.place)},
+    dropout(ctx.stream, scratch.changed, gradient, {dropout_, dropout_key(ctx, layer_, half.place)},
             first_element(ctx, width_));
-    gradient = scratch.dropped;
+    gradient = scratch.changed;
+  }
+  if (residual_scale_ != 1.0F) {
+    scale(ctx.stream, scratch.changed, gradient, residual_scale_);
+    gradient = scratch.changed;
   }
   ComingRows rows = gather_rows(ctx, gradient, scratch.dfull);
   if (half.output.has_bias()) {

@@ -80,6 +80,7 @@ class BlockLayer : public Layer {
   std::int64_t width_;
   int layer_;
   float dropout_;
+  float residual_scale_;
   bool recomputed_;
   bool keep_outputs_;
   bool parallel_;

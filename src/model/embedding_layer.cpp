@@ -2,7 +2,6 @@
 #include "src/model/embedding_layer.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "kernels/embedding/embedding.hpp"
 #include "kernels/random/dropout.hpp"
@@ -33,8 +32,7 @@ ParameterSpec vocabulary_parameter(const std::string& label, const std::string& 
 EmbeddingLayer::EmbeddingLayer(const ModelConfig& model, const TensorShard& shard, bool shares_head)
     : width_(model.hidden),
       dropout_(model.embedding_dropout),
-      scale_(family_of(model).block.scaled_embedding ? std::sqrt(static_cast<float>(model.hidden))
-                                                     : 1.0F),
+      scale_(model.embedding_scale),
       shard_(shard),
       shares_head_(shares_head),
       vocabulary_(vocabulary_shard(model.vocabulary, shard)) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "kernels/activation/elementwise.hpp"
 #include "kernels/loss/soft_cap.hpp"
 #include "kernels/matmul/matmul.hpp"
 #include "kernels/optimizer/grad_norm.hpp"
@@ -46,6 +47,7 @@ std::vector<ParameterSpec> head_params(const ModelConfig& model, const TensorSha
 HeadLayer::HeadLayer(const ModelConfig& model, const TensorShard& shard)
     : width_(model.hidden),
       soft_cap_(model.logit_soft_cap),
+      scale_(model.logit_scale),
       shard_(shard),
       vocabulary_(vocabulary_shard(model.vocabulary, shard)),
       norm_(model, family_of(model).block.outside.final_norm, shard),
@@ -105,6 +107,7 @@ void HeadLayer::forward(const Context& ctx, const LayerParameters& params, const
   const Scratch scratch(ctx.scratch, ctx.shape, shard_, width_, chunk_rows(ctx.shape),
                         vocabulary_.rows);
   norm_.forward(ctx, params.weights.data(), x, scratch.normed);
+  if (scale_ != 1.0F) scale(ctx.stream, scratch.normed, scratch.normed, scale_);
   const Tensor h = gather_rows(ctx, scratch.normed, scratch.h).wait(ctx);
   const Tensor dh(frame.data(), ctx.shape.type, {ctx.shape.rows, width_}, frame.space());
   classify(ctx, params, h, dh, scratch);
@@ -162,6 +165,7 @@ void HeadLayer::backward(const Context& ctx, const LayerParameters& params, cons
           : Tensor{};
   const Tensor partial(frame.data(), ctx.shape.type, {ctx.shape.rows, width_}, frame.space());
   const Tensor dh = reduce_rows(ctx, partial, local).wait(ctx);
+  if (scale_ != 1.0F) scale(ctx.stream, dh, dh, scale_);
   norm_.backward(ctx, params.weights.data(), params.gradients.data(), x, dh, Tensor{}, dx);
 }
 
@@ -170,6 +174,7 @@ void HeadLayer::logits(const Context& ctx, const LayerParameters& params, const 
   const ArenaScope scope(ctx.scratch);
   const Tensor h = ctx.scratch.take("normed input", ctx.shape.type, {1, width_});
   norm_.forward(ctx, params.weights.data(), x.slice(0, row, 1), h);
+  if (scale_ != 1.0F) scale(ctx.stream, h, h, scale_);
   const Tensor row_of_logits = out.reshape({1, vocabulary_.columns});
   matmul(ctx.stream, row_of_logits, h,
          params.weights.back().slice(0, 0, vocabulary_.columns).transposed());

@@ -46,6 +46,7 @@ class HeadLayer : public Layer {
 
   std::int64_t width_;
   float soft_cap_;
+  float scale_;  // of the logits: the output projection reads scaled rows
   TensorShard shard_;
   VocabularyShard vocabulary_;
   NormLayer norm_;

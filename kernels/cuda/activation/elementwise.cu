@@ -78,6 +78,21 @@ struct Convert {
 };
 
 template <class T>
+struct Scale {
+  Rows<T> y, x;
+  float factor;
+
+  template <int n>
+  TRIAX_DEVICE void run(std::int64_t row, std::int64_t column) const {
+    float values[n];
+    load<n>(values, x[row] + column);
+    TRIAX_UNROLL
+    for (int i = 0; i < n; ++i) values[i] *= factor;
+    store<n>(y[row] + column, values);
+  }
+};
+
+template <class T>
 struct CopyRows {
   Rows<T> to, from;
 
@@ -129,6 +144,15 @@ void convert(const Stream& stream, const Tensor& dst, const Tensor& src) {
       pointwise<std::max(wide<T>, wide<U>)>(stream, dst.elements(), aligned(to) && aligned(from),
                                             Convert<U, T>{to, from});
     });
+  });
+}
+
+void scale(const Stream& stream, const Tensor& y, const Tensor& x, float factor) {
+  with_type(y.dtype(), [&]<class T>(Type<T>) {
+    const Rows<T> to = device_rows<T>(y, "y");
+    const Rows<T> from = device_rows_like(x, to, "x");
+    tiles<wide<T>>(stream, to.rows, to.columns, aligned(to) && aligned(from),
+                   Scale<T>{to, from, factor});
   });
 }
 

@@ -68,9 +68,8 @@ struct BlockSpec {
   QkNorm qk_norm = QkNorm::none;
   Mlp mlp = Mlp::swiglu;
   WeightOrder order = WeightOrder::output_input;
-  bool rotary = true;             // rotary positions
-  bool scaled_embedding = false;  // embeddings times sqrt(hidden)
-  bool scaled_residual = false;   // maps that add to the residual stream start smaller
+  bool rotary = true;            // rotary positions
+  bool scaled_residual = false;  // maps that add to the residual stream start smaller
   bool gated() const { return mlp != Mlp::gelu; }
 };
 

@@ -73,6 +73,7 @@ float cap_of(const Settings& s, const std::string& path) {
 void read_shared(Settings& s, ModelConfig& m, int pattern, ErrorList& errors) {
   read_decoder(s, m, errors);
   m.attention_scale = static_cast<float>(1.0 / std::sqrt(s.number("model.query_pre_attn_scalar")));
+  m.embedding_scale = std::sqrt(static_cast<float>(m.hidden));
   m.logit_soft_cap = cap_of(s, logit_cap);
   read_windows(
       s, m, said_window(s), [&](int block) { return (block + 1) % pattern != 0; }, errors);
@@ -114,7 +115,6 @@ constexpr BlockSpec block = llama_block_with([](BlockSpec& b) {
   b.names.mlp_post_norm = "post_feedforward_layernorm";
   b.norm_offset = 1.0F;
   b.mlp = Mlp::geglu;
-  b.scaled_embedding = true;
 });
 
 constexpr BlockSpec block_of_3() {

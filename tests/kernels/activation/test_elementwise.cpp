@@ -69,6 +69,15 @@ TEST_P(Elementwise, AddBiasIsTheResidualOfABias) {
   EXPECT_EQ(x, y);
 }
 
+TEST_P(Elementwise, Scale) {
+  std::vector<double> expected = x.doubles();
+  for (double& value : expected) value *= 0.375;
+  test::run(scale, matrix(y), matrix(x), 0.375F);
+  test::expect_close(y, expected, tolerance, "y");
+  test::run(scale, matrix(x), matrix(x), 0.375F);
+  EXPECT_EQ(x, y);
+}
+
 TEST_P(Elementwise, CopyRowsIntoWiderOnes) {
   const std::int64_t stride = columns + 3;
   test::Array wide(types.type, rows * stride, 7.0F);
