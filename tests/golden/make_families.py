@@ -59,6 +59,9 @@ CASES = {
                "num_hidden_layers": 3, "vocab_size": 67, "max_position_embeddings": 64, "rotary_pct": 0.5,
                "rotary_emb_base": 10000, "hidden_act": "gelu", "use_parallel_residual": True,
                "tie_word_embeddings": False, "layer_norm_eps": 1e-5},
+    "granite": SIZES | {"model_type": "granite", "num_hidden_layers": 3, "head_dim": 8, "embedding_multiplier": 6.0,
+                        "attention_multiplier": 0.2, "residual_multiplier": 0.4, "logits_scaling": 3.0,
+                        "tie_word_embeddings": True, "rope_theta": 10000.0},
 }
 DISK_NAMES = {"gpt_neox": {"lm_head.weight": "embed_out.weight"}}  # where memory and files differ
 

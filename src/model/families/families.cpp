@@ -14,7 +14,8 @@ namespace {
 constexpr const Family* table[] = {&families::gpt2,        &families::llama,   &families::qwen2,
                                    &families::qwen3,       &families::mistral, &families::gemma2,
                                    &families::gemma3_text, &families::phi3,    &families::olmo2,
-                                   &families::olmo3,       &families::smollm3, &families::gpt_neox};
+                                   &families::olmo3,       &families::smollm3, &families::gpt_neox,
+                                   &families::granite};
 
 }  // namespace
 

@@ -5,7 +5,7 @@
 
 namespace triax::families {
 
-extern const Family gpt2, llama, qwen2, qwen3, mistral, phi3, smollm3, gpt_neox;
+extern const Family gpt2, llama, qwen2, qwen3, mistral, phi3, smollm3, gpt_neox, granite;
 extern const Family olmo2, olmo3;         // olmo2.cpp
 extern const Family gemma2, gemma3_text;  // gemma2.cpp
 
