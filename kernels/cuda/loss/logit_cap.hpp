@@ -10,11 +10,15 @@ namespace triax::cuda {
 
 /// Logits as they are stored.
 struct NoCap {
+  static constexpr int pieces_together = 4;  // of a row, per thread (long_row.hpp)
+
   TRIAX_DEVICE float operator()(float logit) const { return logit; }
   TRIAX_DEVICE float slope(float) const { return 1.0F; }
 };
 
 struct SoftCap {
+  static constexpr int pieces_together = 2;  // hyperbolic tangents take registers
+
   float cap;
   float reciprocal;
 

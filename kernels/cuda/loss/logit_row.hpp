@@ -83,12 +83,13 @@ struct LogitRow {
 
   TRIAX_DEVICE Exponentials exponentials(const Block& block) const {
     Exponentials part;
-    each_piece_of_row<allowed>(block, row, 0, columns, [&](int column, const Piece& piece) {
-      if (column < held) *reinterpret_cast<Piece*>(copy + column) = piece;
-      float logits[wide<T>];
-      real_ones(logits, column, piece);
-      part.template add<wide<T>>(logits);
-    });
+    each_piece_of_row<allowed, Cap::pieces_together>(
+        block, row, 0, columns, [&](int column, const Piece& piece) {
+          if (column < held) *reinterpret_cast<Piece*>(copy + column) = piece;
+          float logits[wide<T>];
+          real_ones(logits, column, piece);
+          part.template add<wide<T>>(logits);
+        });
     return part;
   }
 
@@ -104,8 +105,8 @@ struct LogitRow {
         values[i] = factor * fast_exp(values[i] - lse) * cap.slope(values[i]);
       store_piece<allowed>(row + column, values, stored - column);
     };
-    each_piece_of_row<true>(block, copy, 0, held, write);
-    each_piece_of_row<allowed>(block, row, held, stored, write);
+    each_piece_of_row<true, Cap::pieces_together>(block, copy, 0, held, write);
+    each_piece_of_row<allowed, Cap::pieces_together>(block, row, held, stored, write);
     // expm1 gives the label's probability - 1 without cancellation near 1.
     if (has_label(label) && has_column<T>(block, label)) {
       float gradient = scale * std::expm1(label_logit - lse);

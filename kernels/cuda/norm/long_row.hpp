@@ -7,12 +7,12 @@ namespace triax::cuda {
 
 /// Calls visit(column, piece) for each piece of columns [begin, end) that belongs to this thread.
 /// Pieces are dealt out to the threads in turn from the row's beginning, whatever `begin` is. The
-/// last piece may have fewer than wide<T> elements. Several pieces are requested before the first
-/// is visited: some 32 KiB in flight keep a multiprocessor's memory busy.
-template <bool allowed, class T, class Visit>
+/// last piece may have fewer than wide<T> elements. `together` pieces are requested before the
+/// first is visited: some 32 KiB in flight keep a multiprocessor's memory busy.
+template <bool allowed, int together = 4, class T, class Visit>
 TRIAX_DEVICE inline void each_piece_of_row(const Block& block, const T* row, int begin, int end,
                                            const Visit& visit) {
-  constexpr int ahead = allowed ? 4 : 1;  // single elements take more registers
+  constexpr int ahead = allowed ? together : 1;  // single elements take more registers
   const int step = block.threads_x() * wide<T>;
   int column = block.thread_x() * wide<T>;
   if (column < begin) column += (begin - column + step - 1) / step * step;

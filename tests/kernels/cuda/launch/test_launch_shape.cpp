@@ -67,6 +67,28 @@ TEST(LaunchShape, HeldRowsFitTheirThreads) {
   EXPECT_EQ(row_shape(8, 16384, row_part<Bf16>).threads_x, 512);
 }
 
+TEST(LaunchShape, HeadsShareWarpsAndCoverTheirColumns) {
+  EXPECT_EQ(threads_of_head(64, 8), 8);
+  EXPECT_EQ(threads_of_head(96, 8), 16);
+  EXPECT_EQ(threads_of_head(8192, 8), warp);
+  for (const int width : {4, 8})
+    for (const std::int64_t columns : {32L, 33L, 80L, 128L, 256L, 8192L})
+      for (const std::int64_t heads : {1L, 31L, 4096L, 262'144L, 2'147'483'647L}) {
+        const int threads = threads_of_head(columns, width);
+        const LaunchShape sums = head_sum_shape(heads, columns, width);
+        EXPECT_GE(sums.blocks_x * (sums.threads_x / threads), heads);
+        EXPECT_NO_THROW(check_shape(sums, head_block_threads));
+        const LaunchShape gradient = head_gradient_shape(heads, columns, width);
+        EXPECT_GE(gradient.blocks_x * head_gradient_rows(heads), heads);
+        EXPECT_GE(gradient.blocks_y * threads * width, columns);
+        EXPECT_LE(threads * width, gradient.threads_x) << "one thread adds up each column";
+        EXPECT_LE(gradient.blocks_x, std::min<std::int64_t>(1024, gradient_blocks(heads)));
+        EXPECT_NO_THROW(check_shape(gradient, head_block_threads));
+      }
+  EXPECT_EQ(head_sum_shape(0, 64, 8).blocks_x, 0);
+  EXPECT_EQ(head_gradient_shape(0, 64, 8).blocks_x, 0);
+}
+
 TEST(LaunchShape, RowsTooLongToHoldAreRefused) {
   EXPECT_NO_THROW(row_shape(1, 8192, row_part<float>));
   EXPECT_THROW(row_shape(1, 8193, row_part<float>), Error);
