@@ -10,6 +10,7 @@ longer than the windows and than the original contexts. transformers keeps norms
 positions in float32, so its results are right to about 1e-6.
 """
 
+import copy
 import sys
 
 import torch
@@ -21,14 +22,15 @@ from make_golden import HERE, RECIPE, fresh_tokens, train
 
 SIZES = {"hidden_size": 32, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 12, "intermediate_size": 40,
          "vocab_size": 67, "tie_word_embeddings": False, "max_position_embeddings": 64}
-LENGTH = {"global_batch": 4, "seq_length": 40}
+LENGTH = {"global_batch": 4, "seq_length": 40, "steps": 10}
 
 # config.json of each case; some in the spelling of transformers 4, some in that of 5.
 CASES = {
     # Dynamic rotary positions, beyond their context; windows in the last two blocks.
     "qwen3": SIZES | {"model_type": "qwen3", "num_hidden_layers": 4, "max_position_embeddings": 32,
                       "rope_theta": 5000.0, "rope_scaling": {"rope_type": "dynamic", "factor": 3.0},
-                      "use_sliding_window": True, "sliding_window": 11, "max_window_layers": 2},
+                      "use_sliding_window": True, "sliding_window": 11,
+                      "layer_types": ["full_attention", "full_attention", "sliding_attention", "sliding_attention"]},
     "mistral": SIZES | {"model_type": "mistral", "num_hidden_layers": 3, "sliding_window": 13, "rope_theta": 10000.0},
     "olmo2": SIZES | {"model_type": "olmo2", "num_hidden_layers": 3, "rope_theta": 10000.0, "head_dim": 8,
                       "pad_token_id": 0, "eos_token_id": 1},
@@ -42,8 +44,8 @@ CASES = {
     "phi3": SIZES | {"model_type": "phi3", "num_hidden_layers": 2, "hidden_size": 48, "head_dim": 12,
                      "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "partial_rotary_factor": 0.5,
                      "original_max_position_embeddings": 24, "rope_theta": 10000.0, "sliding_window": 30,
-                     "rope_scaling": {"type": "longrope", "short_factor": [1.0, 1.1, 1.2],
-                                      "long_factor": [1.0, 1.9, 2.5]}},
+                     "rope_scaling": {"rope_type": "longrope", "original_max_position_embeddings": 24,
+                                      "short_factor": [1.0, 1.1, 1.2], "long_factor": [1.0, 1.9, 2.5]}},
     "gemma2": SIZES | {"model_type": "gemma2", "num_hidden_layers": 4, "sliding_window": 12,
                        "query_pre_attn_scalar": 10, "attn_logit_softcapping": 2.5, "final_logit_softcapping": 4.0,
                        "hidden_activation": "gelu_pytorch_tanh", "tie_word_embeddings": True, "rope_theta": 10000.0},
@@ -70,7 +72,7 @@ class Reference:
     """A model of transformers as a function of its parameters, named as in files."""
 
     def __init__(self, config):
-        settings = dict(config)
+        settings = copy.deepcopy(config)  # transformers changes what it is given
         made = AutoConfig.for_model(settings.pop("model_type"), **settings)
         self.model = AutoModelForCausalLM.from_config(made, attn_implementation="eager").double().eval()
         self.model.get_input_embeddings().padding_idx = None  # it drops the gradient of that token's row

@@ -59,8 +59,7 @@ TEST(HeadShard, WhatDoesNotDivideIsTheUsersError) {
 }
 
 TEST(Projections, HaveTheWidthsOfTheModel) {
-  for (const std::string architecture :
-       {"gpt2", "llama", "qwen2"}) {
+  for (const std::string architecture : {"gpt2", "llama", "qwen2"}) {
     const ModelConfig model = small_model(architecture);
     const bool gated = architecture != "gpt2";
     const Linear qkv = qkv_projection(model, 0, {});

@@ -54,8 +54,8 @@ void derive(Settings& settings, const std::string& path, std::int64_t value);
 /// reported.
 void need(bool ok, const std::vector<std::string>& of, Settings& settings, const std::string& path,
           const std::string& text, ErrorList& errors);
-/// The shortest decimal that reads back as the same float: 1e-05, not 9.99999974737875e-06. Never an
-/// integer, which transformers refuses for some keys.
+/// The shortest decimal that reads back as the same float: 1e-05, not 9.99999974737875e-06. Never
+/// an integer, which transformers refuses for some keys.
 nlohmann::ordered_json shortest(float value);
 
 }  // namespace triax
