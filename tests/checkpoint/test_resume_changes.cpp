@@ -90,8 +90,9 @@ TEST_F(ResumeChanges, NameDropout) {
   const CheckpointHeader before = header();
   job_["model"]["resid_pdrop"] = 0.25;
   job_["model"]["initializer_range"] = 0.5;
-  EXPECT_THAT(changes(before),
-              ElementsAre("resumed with another model.resid_pdrop: 0.0 in the checkpoint, 0.25 now"));
+  EXPECT_THAT(
+      changes(before),
+      ElementsAre("resumed with another model.resid_pdrop: 0.0 in the checkpoint, 0.25 now"));
 }
 
 TEST_F(ResumeChanges, NameTheCosineThatEndsElsewhere) {

@@ -102,7 +102,10 @@ TEST_P(CrossEntropy, GradientAgreesWithReferenceHoweverSharded) {
       for (std::int64_t c = columns(s); c < local; ++c) EXPECT_EQ(row[c], 0.0) << "padding";
     }
   }
-  test::expect_close(gathered, expected, tolerance + test::rounding_of(logits.dtype()), "gradient");
+  // The slope of a cap, 1 - tanh^2, cancels where the cap bends most.
+  const double bent = options.soft_cap > 0.0F ? 5.0 : 1.0;
+  test::expect_close(gathered, expected, bent * tolerance + test::rounding_of(logits.dtype()),
+                     "gradient");
 }
 
 INSTANTIATE_TEST_SUITE_P(TypesAndShards, CrossEntropy,

@@ -123,7 +123,9 @@ TEST_P(QkNorm, HeadsInsideWiderRows) {
   backward(heads(dx), heads(dy), heads(x), false);
   const test::Array of_contiguous = dweight;
   backward(strided_heads(wide_dy), strided_heads(wide_dy), strided_heads(wide_x), false);
-  EXPECT_EQ(wide_dy, strided(dx, 8.0F));
+  // A device reads unaligned heads by other instructions, which may round a product less.
+  test::expect_close(wide_dy, strided(dx, 8.0F).doubles(), 1e-6 + test::rounding_of(dx.dtype()),
+                     "dy inside wider rows");
   EXPECT_EQ(dweight, of_contiguous);
 
   test::run(qk_norm_forward, heads(y), heads(x), weight.tensor(), of_heads(sums), width, epsilon,
