@@ -23,9 +23,21 @@ std::vector<KernelTime> kernel_times(const Stream&) {
   absent("times of kernels");
 }
 
+void adagrad(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+             const Tensor&, const AdagradOptions&) {
+  absent("adagrad");
+}
 void adamw(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
            const Tensor&, const AdamWOptions&) {
   absent("adamw");
+}
+void lion(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+          const LionOptions&) {
+  absent("lion");
+}
+void sgd(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+         const SgdOptions&) {
+  absent("sgd");
 }
 
 void cross_entropy(const Stream&, const Tensor&, const Tensor&, const Tensor&, std::int64_t, float,

@@ -17,8 +17,11 @@
 #include "kernels/norm/layernorm.hpp"
 #include "kernels/norm/qk_norm.hpp"
 #include "kernels/norm/rmsnorm.hpp"
+#include "kernels/optimizer/adagrad.hpp"
 #include "kernels/optimizer/adamw.hpp"
 #include "kernels/optimizer/grad_norm.hpp"
+#include "kernels/optimizer/lion.hpp"
+#include "kernels/optimizer/sgd.hpp"
 #include "kernels/random/dropout.hpp"
 #include "kernels/random/random.hpp"
 
@@ -31,7 +34,10 @@ inline bool on_device(const Stream& stream) {
 
 namespace cuda {
 
+decltype(triax::adagrad) adagrad;
 decltype(triax::adamw) adamw;
+decltype(triax::lion) lion;
+decltype(triax::sgd) sgd;
 
 decltype(triax::attention_forward) attention_forward;
 decltype(triax::attention_backward) attention_backward;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// AdamW with decoupled weight decay (Loshchilov & Hutter 2019) on a flat range of parameters.
+// AdamW with decoupled weight decay (Loshchilov & Hutter 2019), and Adam (Kingma & Ba 2015) with
+// decay in the gradient, on a flat range of parameters.
 #include <limits>
 #include <optional>
 
@@ -16,10 +17,12 @@ struct AdamWOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
-  double weight_decay = 0.0;  // decoupled: p -= lr * weight_decay * p
+  double weight_decay = 0.0;
+  bool decoupled = true;  // AdamW: p -= lr * weight_decay * p; else g += weight_decay * p
   // Each element of the gradient is clipped to [-clip_value, clip_value].
   double clip_value = std::numeric_limits<double>::infinity();
-  std::int64_t step = 1;  // counted from 1, for the bias correction
+  std::int64_t step = 1;         // counted from 1, for the bias correction
+  std::int64_t second_step = 0;  // the same for v, if it began at zero later than m; 0: step
   // If set, `weights` are rounded stochastically with the random words of these elements; otherwise
   // to nearest.
   std::optional<ElementNumbers> stochastic = {};

@@ -18,6 +18,7 @@
 #include "kernels/norm/rmsnorm.hpp"
 #include "kernels/optimizer/adamw.hpp"
 #include "kernels/optimizer/grad_norm.hpp"
+#include "kernels/optimizer/lion.hpp"
 #include "kernels/random/dropout.hpp"
 #include "tests/kernels/array.hpp"
 #include "tests/support/allocation_count.hpp"
@@ -139,6 +140,11 @@ TEST_P(WarmCalls, TokensAndOptimizer) {
   EXPECT_EQ(warm_allocations([&] {
               adamw(stream, floats(master, all), weights, b.flat(), Tensor(&factor, {1}),
                     floats(m, all), floats(v, all), {});
+            }),
+            0);
+  EXPECT_EQ(warm_allocations([&] {
+              lion(stream, floats(master, all), weights, b.flat(), Tensor(&factor, {1}),
+                   floats(m, all), {});
             }),
             0);
   EXPECT_EQ(warm_allocations([&] { add_sum_of_squares(stream, Tensor(&total, {1}), a); }), 0);

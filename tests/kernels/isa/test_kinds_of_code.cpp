@@ -17,8 +17,11 @@
 #include "kernels/norm/layernorm.hpp"
 #include "kernels/norm/qk_norm.hpp"
 #include "kernels/norm/rmsnorm.hpp"
+#include "kernels/optimizer/adagrad.hpp"
 #include "kernels/optimizer/adamw.hpp"
 #include "kernels/optimizer/grad_norm.hpp"
+#include "kernels/optimizer/lion.hpp"
+#include "kernels/optimizer/sgd.hpp"
 #include "kernels/random/dropout.hpp"
 #include "kernels/random/random.hpp"
 #include "kernels/reference/rope.hpp"
@@ -184,6 +187,24 @@ TEST_P(KindsOfCode, Updates) {
             {.weight_decay = 0.1, .step = step});
     return Results{p, m, v, weights};
   });
+}
+
+TEST_P(KindsOfCode, UpdatesOfOtherOptimizers) {
+  const auto expect_same_update = [&](auto kernel, const auto& options) {
+    expect_same([&] {
+      const std::int64_t n = rows * columns;
+      Array p = Array::random(DType::f32, n, 1), state = Array(DType::f32, n, 0.01F);
+      Array gradient = random(3), weights = empty(), factor(DType::f32, 1, 0.5F);
+      for (int step = 0; step < 3; ++step)
+        kernel(stream, p.tensor(), dtype == DType::f32 ? Tensor() : weights.tensor(),
+               gradient.tensor(), factor.tensor(), state.tensor(), options);
+      return Results{p, state, weights};
+    });
+  };
+  expect_same_update(adagrad, AdagradOptions{.weight_decay = 0.1});
+  expect_same_update(lion, LionOptions{.weight_decay = 0.1});
+  expect_same_update(sgd, SgdOptions{.weight_decay = 0.1});
+  expect_same_update(sgd, SgdOptions{.momentum = 0.9, .nesterov = true});
 }
 
 TEST_P(KindsOfCode, Elements) {

@@ -82,6 +82,31 @@ TEST_P(AdamW, ClipsEachElementAfterTheFactor) {
   test::expect_close(state.v, expected.v, 1e-6, "v");
 }
 
+// Adam: the decay is part of the gradient. Its second moment may have begun later than its first.
+TEST_P(AdamW, FiftyStepsOfAdamAgreeWithReference) {
+  const auto [gradient_type, weight_type, n] = GetParam();
+  const bool copies = weight_type != DType::f32;
+  State state(n);
+  test::Array weights(weight_type, n);
+  reference::AdamWState expected{test::widen(state.parameter), test::widen(state.m),
+                                 test::widen(state.v)};
+  constexpr float factor = 0.37F;
+  AdamWOptions options{.learning_rate = 6e-4, .weight_decay = 0.1, .decoupled = false};
+  for (int step = 1; step <= 50; ++step) {
+    options.step = step + 20;
+    options.second_step = step;
+    test::Array gradient = test::Array::random(gradient_type, n, static_cast<unsigned>(10 + step));
+    state.update(gradient.tensor(), copies ? weights.tensor() : Tensor{}, options, factor);
+    reference::adamw(expected, gradient.doubles(), factor, options);
+  }
+  test::expect_close(state.parameter, expected.parameter, 2e-6, "parameter");
+  test::expect_close(state.m, expected.m, 2e-6, "m");
+  test::expect_close(state.v, expected.v, 2e-6, "v");
+  if (copies) {
+    EXPECT_EQ(weights, test::Array(weight_type, state.parameter));
+  }
+}
+
 TEST_P(AdamW, AFactorThatIsNotANumberChangesNothing) {
   const auto [gradient_type, weight_type, n] = GetParam();
   const bool copies = weight_type != DType::f32;
