@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/checkpoint/held_slice.hpp"
+#include "src/checkpoint/optimizer_states.hpp"
 
 namespace triax {
 namespace {
@@ -19,7 +20,7 @@ void each_saved(const Stream& stream, ParameterStore& store, Optimizer* optimize
   for (int b = 0; b < static_cast<int>(store.blocks().size()); ++b) {
     const ParameterBlock& block = store.blocks()[static_cast<std::size_t>(b)];
     if (block.duplicate) continue;
-    const auto save = [&](const char* group, const BlockView& view) {
+    const auto save = [&](const std::string& group, const BlockView& view) {
       each_part(
           block, intersect(block.own, view.range), view,
           [](const Piece& piece) { return piece.owner; },
@@ -30,8 +31,8 @@ void each_saved(const Stream& stream, ParameterStore& store, Optimizer* optimize
     if (optimizer == nullptr) continue;
     optimizer->visit_state(stream, b, Access::read, [&](const StateView& state) {
       if (optimizer->has_master()) save(master_group, state.master);
-      save(first_moment_group, state.first);
-      save(second_moment_group, state.second);
+      for (std::size_t k = 0; k < optimizer->states().size(); ++k)
+        save(state_group(optimizer->states()[k].name), state.states[k]);
     });
   }
 }
@@ -81,23 +82,26 @@ std::int64_t staging_bytes(const std::vector<ParameterBlock>& blocks, DType type
   return Staging::bytes_of(space, type, std::min(most, staged_elements));
 }
 
-std::int64_t snapshot_bytes(const std::vector<ParameterBlock>& blocks, DType type) {
-  const std::int64_t floats =
-      type == DType::f32 ? 2 : 3;  // both moments, and master weights of 16-bit parameters
-  const std::int64_t state = static_cast<std::int64_t>(size_of(type)) + floats * 4;
+std::int64_t snapshot_bytes(const std::vector<ParameterBlock>& blocks, DType type,
+                            const std::vector<StateKind>& states) {
+  std::int64_t of_an_element = type == DType::f32 ? 0 : std::int64_t{sizeof(float)};  // master
+  for (const StateKind& state : states)
+    of_an_element += static_cast<std::int64_t>(size_of(state.type));
+  const auto kinds = std::ssize(states) + (type == DType::f32 ? 0 : 1);
   std::int64_t bytes = 0;
   for (const ParameterBlock& block : blocks) {
     if (block.duplicate) continue;
-    bytes += block.own.count() * state;  // with padding: the same number on every data rank
-    std::int64_t most = 0;               // of a parameter
+    // With padding: the same number on every data rank.
+    bytes += block.own.count() * (static_cast<std::int64_t>(size_of(type)) + of_an_element);
+    std::int64_t most = 0;  // of a parameter
     for (const PlacedParameter& param : block.params) {
       const std::int64_t beside = beside_bytes(param.spec);
-      bytes += (1 + floats) * beside;
+      bytes += (1 + kinds) * beside;
       most = std::max(most, beside);
     }
     // State in an offload store comes one sub-group at a time; a sub-group's end may cut a
     // parameter and all its pieces.
-    if (!block.parts.empty()) bytes += floats * (std::ssize(block.parts) - 1) * most;
+    if (!block.parts.empty()) bytes += kinds * (std::ssize(block.parts) - 1) * most;
   }
   return bytes;
 }
@@ -120,15 +124,14 @@ std::vector<CheckpointTensor> checkpoint_tensors(const ModelConfig& model,
                                                  const ParameterStore& store,
                                                  const Optimizer* optimizer) {
   std::vector<CheckpointTensor> tensors;
-  const auto add = [&](const char* group, DType type) {
+  const auto add = [&](const std::string& group, DType type) {
     for (const GlobalTensor& tensor : global_tensors(model))
       tensors.push_back({group + tensor.name, type, tensor.shape});
   };
   add(weight_group, store.type());
   if (optimizer != nullptr) {
     if (optimizer->has_master()) add(master_group, DType::f32);
-    add(first_moment_group, DType::f32);
-    add(second_moment_group, DType::f32);
+    for (const StateKind& state : optimizer->states()) add(state_group(state.name), state.type);
   }
   return tensors;
 }

@@ -20,9 +20,9 @@ namespace triax {
 inline constexpr const char* weight_group = "/model/";
 inline constexpr const char* master_group = "/master/";
 
-/// Writes `path`: /model, /optimizer/exp_avg and /optimizer/exp_avg_sq, and /master where the
-/// weights are 16-bit. `optimizer` null: /model alone. Collective over the grid. Returns the text
-/// of CheckpointWriter::publish.
+/// Writes `path`: /model, a group in /optimizer for each state of the optimizer, and /master where
+/// the weights are 16-bit. `optimizer` null: /model alone. Collective over the grid. Returns the
+/// text of CheckpointWriter::publish.
 std::string save_checkpoint(const Stream& stream, const std::string& path,
                             const CheckpointHeader& header, const ModelConfig& model,
                             ParameterStore& store, Optimizer* optimizer, const ProcessGrid& grid,
@@ -39,8 +39,9 @@ std::vector<CheckpointTensor> checkpoint_tensors(const ModelConfig& model,
 void take_snapshot(const Stream& stream, ParameterStore& store, Optimizer& optimizer,
                    CheckpointSnapshot& snapshot);
 /// Upper bound of the bytes of a CheckpointSnapshot for buckets of parameters of `type` and their
-/// optimizer state.
-std::int64_t snapshot_bytes(const std::vector<ParameterBlock>& blocks, DType type);
+/// optimizer `states`.
+std::int64_t snapshot_bytes(const std::vector<ParameterBlock>& blocks, DType type,
+                            const std::vector<StateKind>& states);
 
 /// Number of files and MPI-IO hints from the keys of a job.
 CheckpointOptions checkpoint_options(const CheckpointConfig& config);
@@ -51,9 +52,6 @@ CheckpointOptions checkpoint_options(const CheckpointConfig& config);
 std::int64_t staging_bytes(const std::vector<ParameterBlock>& blocks, DType type,
                            MemorySpace space = MemorySpace::host);
 
-/// Whether a file has optimizer moments. An imported checkpoint has none.
-bool has_optimizer(const CheckpointReader& reader, const ModelConfig& model);
-
 /// UsageError on all ranks if the file holds another model; Error if the file lacks tensors of the
 /// model that it names. Collective.
 void check_same_model(const CheckpointReader& reader, const ModelConfig& model, const Ranks& ranks);
@@ -62,10 +60,11 @@ void check_same_model(const CheckpointReader& reader, const ModelConfig& model, 
 /// token ids, rotary positions.
 std::vector<std::string> model_changes(const CheckpointHeader& header, const ModelConfig& model);
 
-/// Restores the weights and, if `optimizer` is given, the master weights and moments (zeros if the
-/// file has none). The file's model must be the store's (check_same_model). Collective: every rank
-/// passes its own store, and the ranks share what they read. Error on all ranks if the data are
-/// damaged; the state is then undefined. `memory`: LoaderOptions::memory.
+/// Restores the weights and, if `optimizer` is given, the master weights and the optimizer's
+/// states; zeros for those that the file lacks. The file's model must be the store's
+/// (check_same_model). Collective: every rank passes its own store, and the ranks share what they
+/// read. Error on all ranks if the data are damaged; the state is then undefined. `memory`:
+/// LoaderOptions::memory.
 void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
                         const ModelConfig& model, ParameterStore& store, Optimizer* optimizer,
                         const Ranks& ranks, std::span<std::byte> memory = {});

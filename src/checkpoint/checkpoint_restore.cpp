@@ -13,6 +13,7 @@
 #include "io/checkpoint/load/checkpoint_loader.hpp"
 #include "src/checkpoint/checkpoint.hpp"
 #include "src/checkpoint/held_slice.hpp"
+#include "src/checkpoint/optimizer_states.hpp"
 #include "src/config/model/huggingface.hpp"
 
 namespace triax {
@@ -64,7 +65,7 @@ Texts other_keys(const CheckpointHeader& header, const ModelConfig& model) {
 
 // Adds one text per tensor of `group` that the file lacks or has in another shape.
 void add_other_tensors(Texts& texts, const CheckpointReader& reader, const ModelConfig& model,
-                       const char* group) {
+                       const std::string& group) {
   for (const GlobalTensor& tensor : global_tensors(model)) {
     const std::string name = group + tensor.name;
     if (!reader.contains(name))
@@ -85,8 +86,11 @@ struct Restoring {
   Optimizer* optimizer;
   const char* weights;  // HDF5 groups that weights and master weights are read from
   const char* master;
-  bool moments;  // the file has them
+  std::vector<bool> has_state;  // by state of the optimizer: the file has it
 
+  std::string group(std::size_t state) const {
+    return state_group(optimizer->states()[state].name);
+  }
   const ParameterBlock& block(int b) const { return store.blocks()[static_cast<std::size_t>(b)]; }
   int blocks() const { return static_cast<int>(store.blocks().size()); }
 };
@@ -96,20 +100,19 @@ struct Restoring {
 void want_state(const Restoring& what, CheckpointLoader& loader) {
   for (int b = 0; b < what.blocks(); ++b) {
     const ParameterBlock& block = what.block(b);
-    const auto want = [&](const char* group, const FlatRange& range) {
+    const auto want = [&](const std::string& group, const FlatRange& range) {
       each_part(
           block, range, {{}, range}, [](const Piece&) { return true; },
           [&](const HeldSlice& part) { loader.want(group + part.name(), boxes_of(part.range)); });
     };
     const auto want_stepped = [&](const FlatRange& range) {
       if (what.optimizer->has_master()) want(what.master, range);
-      if (!what.moments) return;
-      want(first_moment_group, range);
-      want(second_moment_group, range);
+      for (std::size_t k = 0; k < what.has_state.size(); ++k)
+        if (what.has_state[k]) want(what.group(k), range);
     };
     want(what.weights, block.parameters);
     if (what.optimizer == nullptr) continue;
-    want_stepped(what.optimizer->kept_state(b).first.range);
+    want_stepped(what.optimizer->kept_state(b).range);
     for (int part = block.kept_parts; part < std::ssize(block.parts); ++part)
       want_stepped(block.parts[static_cast<std::size_t>(part)]);
   }
@@ -119,7 +122,7 @@ void restore_state(const Stream& stream, const Restoring& what, CheckpointLoader
   Staging staging(what.store.wait());
   for (int b = 0; b < what.blocks(); ++b) {
     // The loader delivers float32; 16-bit weights are rounded here.
-    const auto restore = [&](const char* group, const BlockView& view) {
+    const auto restore = [&](const std::string& group, const BlockView& view) {
       each_part(
           what.block(b), view.range, view, [](const Piece&) { return true; },
           [&](const HeldSlice& held) {
@@ -141,10 +144,9 @@ void restore_state(const Stream& stream, const Restoring& what, CheckpointLoader
     if (what.optimizer == nullptr) continue;
     what.optimizer->visit_state(stream, b, Access::replace, [&](const StateView& state) {
       if (what.optimizer->has_master()) restore(what.master, state.master);
-      for (const auto& [group, view] : {std::pair{first_moment_group, state.first},
-                                        std::pair{second_moment_group, state.second}})
-        if (what.moments)
-          restore(group, view);
+      for (std::size_t k = 0; k < what.has_state.size(); ++k)
+        if (const BlockView& view = state.states[k]; what.has_state[k])
+          restore(what.group(k), view);
         else
           fill_zero(stream_for(view.data, stream), view.data);
     });
@@ -152,10 +154,6 @@ void restore_state(const Stream& stream, const Restoring& what, CheckpointLoader
 }
 
 }  // namespace
-
-bool has_optimizer(const CheckpointReader& reader, const ModelConfig& model) {
-  return has_group(reader, model, first_moment_group);
-}
 
 std::vector<std::string> model_changes(const CheckpointHeader& header, const ModelConfig& model) {
   std::vector<std::string> lines;
@@ -178,9 +176,8 @@ void check_same_model(const CheckpointReader& reader, const ModelConfig& model,
     add_other_tensors(tensors, reader, model, weight_group);
     if (has_group(reader, model, master_group))
       add_other_tensors(tensors, reader, model, master_group);
-    if (has_optimizer(reader, model))
-      for (const char* const group : {first_moment_group, second_moment_group})
-        add_other_tensors(tensors, reader, model, group);
+    for (const std::string& state : saved_states(reader))
+      add_other_tensors(tensors, reader, model, state_group(state));
     constexpr std::size_t shown = 3;
     for (std::size_t n = 0; n < std::min(shown, tensors.size()); ++n) texts.push_back(tensors[n]);
     if (tensors.size() > shown)
@@ -207,8 +204,11 @@ void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
   const std::string weight = weight_group + global_tensors(model).front().name;
   const bool as_saved = optimizer == nullptr || (optimizer->rounds_stochastically() &&
                                                  reader.tensor(weight).dtype == store.type());
-  const Restoring what{store, optimizer, as_saved ? weight_group : source, source,
-                       has_optimizer(reader, model)};
+  Restoring what{store, optimizer, as_saved ? weight_group : source, source, {}};
+  const std::vector<std::string> saved = saved_states(reader);
+  if (optimizer != nullptr)
+    for (const StateKind& state : optimizer->states())
+      what.has_state.push_back(std::ranges::find(saved, state.name) != saved.end());
   CheckpointLoader loader(reader, ranks, {.memory = memory});
   try {
     want_state(what, loader);

@@ -15,10 +15,6 @@
 
 namespace triax {
 
-// HDF5 groups of the optimizer's moments.
-inline constexpr const char* first_moment_group = "/optimizer/exp_avg/";
-inline constexpr const char* second_moment_group = "/optimizer/exp_avg_sq/";
-
 // Boxes of the global tensor that a range of a piece's elements covers.
 inline std::vector<hdf5::Box> boxes_of(const PieceRange& range) {
   std::array<std::int64_t, Shape::max_rank> offset{};

@@ -9,6 +9,7 @@
 #include "io/checkpoint/checkpoint_directory.hpp"
 #include "io/checkpoint/checkpoint_writer.hpp"
 #include "kernels/base/mpi/agree.hpp"
+#include "src/checkpoint/optimizer_states.hpp"
 #include "src/checkpoint/resume_changes.hpp"
 #include "src/config/model/huggingface.hpp"
 #include "src/launch/own_checkpoints.hpp"
@@ -26,7 +27,8 @@ RunCheckpoints::RunCheckpoints(const PlacedConfig& config, const std::string& jo
       copies_(store.space()) {
   if (!takes_copy(config_)) return;
   snapshot_ = std::make_unique<CheckpointSnapshot>(
-      triax::snapshot_bytes(store.blocks(), config_.precision.type), store.space());
+      triax::snapshot_bytes(store.blocks(), config_.precision.type, optimizer.states()),
+      store.space());
   optimizer.before_update([this] {
     if (background_) background_->wait_copied();
   });
@@ -42,7 +44,7 @@ CheckpointHeader RunCheckpoints::header(const RunPosition& at,
   header.step = at.step;
   header.tokens = at.tokens;
   header.samples = at.samples;
-  header.job = job_for_checkpoint(job_, at.data_tokens, at.losses);
+  header.job = job_for_checkpoint(job_, at.data_tokens, at.losses, starts_text(optimizer_));
   header.model = huggingface_config(config_.model);
   header.grid =
       fmt::format(R"({{"data": {}, "pipeline": {}, "tensor": {}}})", config_.parallel.data,

@@ -137,13 +137,26 @@ struct BatchConfig {
   std::int64_t accumulation = 1;  // micro-batches per step
 };
 
+/// Tensors with options of their own, as a group of PyTorch's param_groups.
+struct OptimizerGroup {
+  std::string match;  // pattern of tensor names: * ? [...]
+  double rate = 1.0;  // learning rate, as a factor of that of the other tensors
+  std::optional<double> weight_decay = {};  // none: as for the other tensors
+  bool operator==(const OptimizerGroup&) const = default;
+};
+
+/// Optimizer: its name, which is that of a row of src/state/optimizer/rules, and its parameters.
 struct OptimizerConfig {
+  std::string type = "AdamW";
   double learning_rate = 1e-3;
-  bool rate_given = false;  // the job gives it as a number
-  double beta1 = 0.9, beta2 = 0.999;
-  double epsilon = 1e-8;
-  double weight_decay = 0.0;  // DeepSpeed's default, not PyTorch's 0.01
-  double clip_value = 0.0;    // largest magnitude of an element of the gradient; 0: no limit
+  bool rate_given = false;            // the job gives it as a number
+  double beta1 = 0.9, beta2 = 0.999;  // of an optimizer that has them; schedules may move them
+  double weight_decay = 0.0;          // DeepSpeed's default, not PyTorch's 0.01
+  // Other parameters by their names in optimizer.params; a switch is 0 or 1. One that is absent has
+  // the row's default.
+  std::map<std::string, double> numbers = {};
+  std::vector<OptimizerGroup> groups = {};  // a tensor belongs to the first that matches
+  double clip_value = 0.0;  // largest magnitude of an element of the gradient; 0: no limit
   // Seed for stochastic rounding of 16-bit weights; none: round to nearest.
   std::optional<std::uint64_t> stochastic_rounding;
 };

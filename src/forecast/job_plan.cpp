@@ -7,6 +7,7 @@
 #include "kernels/matmul/matmul.hpp"
 #include "kernels/parallel/parallel.hpp"
 #include "src/forecast/process_memory.hpp"
+#include "src/state/optimizer/groups.hpp"
 
 namespace triax {
 
@@ -36,6 +37,7 @@ std::int64_t library_bytes(const PlacedConfig& config) {
 }  // namespace
 
 JobPlan plan_job(const PlacedConfig& config) {
+  check_groups_match(config.optimizer, config.model);
   const std::int64_t now = resident_bytes();  // measured before the libraries are queried
   const std::int64_t program = now + library_bytes(config);
   StepPlans steps = step_plans(config);

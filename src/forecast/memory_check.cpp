@@ -17,14 +17,16 @@ namespace {
 constexpr double countable = 4e18;  // bytes that fit an int64
 
 // Upper bound of any rank's bytes, as a double because it may not fit an int64: parameters,
-// gradients and moments in float32, and generous frames of all layers for all micro-batches.
+// gradients and optimizer states in float32, and generous frames of all layers for all
+// micro-batches.
 double most_bytes(const Config& config) {
   const double rows = static_cast<double>(config.batch.micro) * config.data.sequence_length;
   const double width = std::max(config.model.hidden, config.model.intermediate);
   constexpr double widths_of_a_frame = 64.0;
   const double frames =
       widths_of_a_frame * config.model.layers * static_cast<double>(config.batch.accumulation);
-  return sizeof(float) * (4.0 * count_parameters(config.model) + rows * width * frames);
+  constexpr double copies = 2.0 + most_states;
+  return sizeof(float) * (copies * count_parameters(config.model) + rows * width * frames);
 }
 
 // Kinds of a rank's memory that are not zero, the largest first.

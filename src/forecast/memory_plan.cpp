@@ -145,8 +145,9 @@ Allocations planned_allocations(const PlacedConfig& config, const StepPlans& pla
   const std::vector<ParameterBlock> blocks = lay_out_blocks(stage, data_shard(config, 0));
   Allocations allocations;
   allocations.state = state_bytes(blocks, state_options(config, 0), whole_buffers(plans, index));
+  const std::vector<StateKind> states = states_of(config.optimizer);
   allocations.optimizer =
-      optimizer_bytes(blocks, state_options(config, 0), state_buffers(plans, index));
+      optimizer_bytes(blocks, states, state_options(config, 0), state_buffers(plans, index));
   allocations.step = buffer_plan(config, plans, stage).memory();
   allocations.space = config.place.space;
   allocations.batches = batch_bytes(config, shape);
@@ -154,7 +155,8 @@ Allocations planned_allocations(const PlacedConfig& config, const StepPlans& pla
   allocations.numbers = number_bytes(config);
   allocations.plans = plan_bytes(plans);
   allocations.staging = staging_of(config, blocks);
-  if (takes_copy(config)) allocations.snapshot = snapshot_bytes(blocks, config.precision.type);
+  if (takes_copy(config))
+    allocations.snapshot = snapshot_bytes(blocks, config.precision.type, states);
   return allocations;
 }
 
@@ -182,19 +184,22 @@ namespace {
 // and are planned alike.
 constexpr std::int64_t structure_bytes = std::int64_t{6} << 20;
 
-// Upper bound of a rank's bytes in a checkpoint: weights, master weights and moments, as float32.
-std::int64_t saved_bytes(const std::vector<ParameterBlock>& blocks) {
-  constexpr std::int64_t copies = 4;
+// Upper bound of a rank's bytes in a checkpoint: weights and master weights, as float32, and
+// optimizer states.
+std::int64_t saved_bytes(const std::vector<ParameterBlock>& blocks,
+                         const std::vector<StateKind>& states) {
+  std::int64_t of_an_element = 2 * std::int64_t{sizeof(float)};
+  for (const StateKind& state : states)
+    of_an_element += static_cast<std::int64_t>(size_of(state.type));
   std::int64_t bytes = 0;
-  for (const ParameterBlock& block : blocks)
-    bytes += block.elements * copies * std::int64_t{sizeof(float)};
+  for (const ParameterBlock& block : blocks) bytes += block.elements * of_an_element;
   return bytes;
 }
 
 }  // namespace
 
 std::int64_t staging_of(const PlacedConfig& config, const std::vector<ParameterBlock>& blocks) {
-  const std::int64_t saved = saved_bytes(blocks);
+  const std::int64_t saved = saved_bytes(blocks, states_of(config.optimizer));
   std::int64_t checkpoints = independent_bytes_of(saved);
   if (config.checkpoint.collective) checkpoints += collective_bytes + collective_library_bytes;
   const bool resumes = config.checkpoint.resume != "never";

@@ -17,7 +17,7 @@ struct KindBytes {
   std::int64_t parameters = 0;  // that the rank keeps
   std::int64_t gradients = 0;   // that the rank keeps
   std::int64_t master = 0;      // float32 copies of 16-bit parameters
-  std::int64_t optimizer = 0;   // optimizer state (moments)
+  std::int64_t optimizer = 0;   // optimizer states, as moments
   std::int64_t gathered = 0;    // whole gradients (ZeRO-2), gathered parameters (ZeRO-3), and
                                 // offloaded shards of parameters while they are on the device
   std::int64_t activations =

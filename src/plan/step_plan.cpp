@@ -121,11 +121,14 @@ BatchShape batch_shape(const PlacedConfig& config, const TensorShard& shard) {
 DataShard data_shard(const PlacedConfig& config, int data_rank) {
   const ZeroConfig& zero = config.zero;
   StateOffload offload;
-  if (zero.offload_optimizer.device == OffloadDevice::nvme)
+  // An optimizer without state has nothing to offload.
+  const bool has_state =
+      config.precision.type != DType::f32 || !states_of(config.optimizer).empty();
+  if (has_state && zero.offload_optimizer.device == OffloadDevice::nvme)
     offload.optimizer_share = zero.offload_optimizer.ratio;
   offload.part_elements = std::min(offload.part_elements, zero.offload_optimizer.part);
   offload.of_device = config.place.space == MemorySpace::device;
-  if (offload.of_device && zero.offload_optimizer.device == OffloadDevice::cpu)
+  if (has_state && offload.of_device && zero.offload_optimizer.device == OffloadDevice::cpu)
     offload.host_share = zero.offload_optimizer.ratio;
   set_parameters(offload, zero.offload_param);
   const int ranks = config.parallel.data;

@@ -8,6 +8,7 @@
 #include "io/checkpoint/checkpoint_directory.hpp"
 #include "io/checkpoint/checkpoint_reader.hpp"
 #include "kernels/base/mpi/agree.hpp"
+#include "src/checkpoint/optimizer_states.hpp"
 #include "src/checkpoint/resume_changes.hpp"
 #include "src/huggingface/final_export.hpp"
 #include "src/launch/own_checkpoints.hpp"
@@ -51,7 +52,10 @@ void Trainer::prepare_weights() {
     losses_.restore(resume_losses(reader.header(), job_.resolved), start_.step);
     start_.changes = resume_changes(reader.header(), job_, rank_.train_reader,
                                     start_.step - steps_.loss_scaler().skipped());
-    start_.fresh_optimizer = !has_optimizer(reader, config_.model);
+    const std::vector<StateKind>& states = rank_.optimizer.states();
+    start_.fresh_optimizer = !states.empty() && saved_states(reader).empty();
+    if (std::string text = state_text(reader, states); !text.empty())
+      start_.changes.push_back(std::move(text));
   } else if (!config_.model.weights.empty()) {
     start_.weights = load_weights(rank_.stream, rank_.store, config_.model, config_.model.weights,
                                   &rank_.optimizer);
@@ -75,6 +79,8 @@ void Trainer::restore(const CheckpointReader& reader) {
   start_.token = reader.header().tokens;
   start_.resumed_from = reader.path();
   steps_.loss_scaler().restore(reader.header().loss_scale);
+  rank_.optimizer.set_starts(
+      starts_of(reader, rank_.optimizer.states(), start_.step - steps_.loss_scaler().skipped()));
 }
 
 RunEnd Trainer::run(RunRequests::Clock::time_point started) {

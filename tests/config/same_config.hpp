@@ -39,8 +39,8 @@ inline auto members(const BatchConfig& b) {
   return std::tie(b.global, b.micro, b.accumulation);
 }
 inline auto members(const OptimizerConfig& o) {
-  return std::tie(o.learning_rate, o.beta1, o.beta2, o.epsilon, o.weight_decay, o.clip_value,
-                  o.stochastic_rounding);
+  return std::tie(o.type, o.learning_rate, o.beta1, o.beta2, o.weight_decay, o.numbers, o.groups,
+                  o.clip_value, o.stochastic_rounding);
 }
 inline auto members(const SchedulerConfig& s) {
   return std::tie(s.type, s.numbers, s.words);

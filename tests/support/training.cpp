@@ -112,11 +112,11 @@ ValuesOfBlock gradients_of(const ParameterStore& store) {
 }
 
 ValuesOfBlock first_moments_of(const Optimizer& optimizer) {
-  return [&](int block) { return optimizer.kept_state(block).first; };
+  return [&](int block) { return optimizer.kept_state(block).states[0]; };
 }
 
 ValuesOfBlock second_moments_of(const Optimizer& optimizer) {
-  return [&](int block) { return optimizer.kept_state(block).second; };
+  return [&](int block) { return optimizer.kept_state(block).states[1]; };
 }
 
 GlobalValues zeros(const ModelConfig& model) {

@@ -154,6 +154,14 @@ bool Key::is_word(const std::string& value) const {
   return (automatic && value == "auto") || std::ranges::find(words, value) != words.end();
 }
 
+std::string Key::choice_named(const json& value) const {
+  if (!value.is_string()) return {};
+  const std::string name = lower(value.get<std::string>());
+  for (const auto& [other, choice] : other_names)
+    if (lower(other) == name) return choice;
+  return {};
+}
+
 std::string Allowed::text() const {
   if (!choices.empty()) {
     std::string all;
@@ -214,7 +222,8 @@ std::string treatment_name(Treatment treatment) {
 }
 
 std::optional<std::string> problem_with(const Key& key, const json& value) {
-  if (value.is_null() || (key.automatic && value == "auto") || value == key.default_value)
+  if (value.is_null() || (key.automatic && value == "auto") || value == key.default_value ||
+      !key.choice_named(value).empty())
     return {};
   if (key.treatment == Treatment::refused && has_type(key.type, value)) {
     const bool makes_the_model = key.path.starts_with("model.");  // another value, another model

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace triax {
@@ -69,19 +70,24 @@ struct Key {
   bool may_be_null = false;               // null is a value too: it replaces the default
   std::vector<std::string> words;         // of a path: values that name no file, besides "auto"
   std::vector<nlohmann::json> not_built;  // values not implemented: refused by name
+  /// Other names of choices, in any case, each with the choice that it means.
+  std::vector<std::pair<std::string, std::string>> other_names = {};
 
   /// Whether the rows differ in nothing but their scope.
   bool same_row(const Key& other) const;
   bool takes_auto_too() const;  // "auto" is a value besides those in `allowed`
   /// Whether a path's value is one of its `words`.
   bool is_word(const std::string& value) const;
+  /// The choice that `value` is another name of; empty: none.
+  std::string choice_named(const nlohmann::json& value) const;
   Key&& in(std::string name) &&;                  // unit
   Key&& only(std::vector<std::string> types) &&;  // scope
   Key&& or_auto() &&;
   Key&& or_empty() &&;
   Key&& or_null() &&;
   Key&& or_words(std::vector<std::string> values) &&;
-  Key&& without(std::vector<nlohmann::json> values) &&;  // not_built
+  Key&& without(std::vector<nlohmann::json> values) &&;                       // not_built
+  Key&& or_names(std::vector<std::pair<std::string, std::string>> names) &&;  // other_names
 };
 
 Key obeyed(std::string path, KeyType type, nlohmann::json default_value, Allowed allowed,

@@ -66,6 +66,10 @@ Key&& Key::without(std::vector<json> values) && {
   not_built = std::move(values);
   return std::move(*this);
 }
+Key&& Key::or_names(std::vector<std::pair<std::string, std::string>> names) && {
+  other_names = std::move(names);
+  return std::move(*this);
+}
 
 Key obeyed(std::string path, KeyType type, json default_value, Allowed allowed,
            std::string meaning) {

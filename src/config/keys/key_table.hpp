@@ -10,9 +10,10 @@
 namespace triax {
 
 // Rows of the table, one file per section.
-std::vector<Key> model_keys();     // model.*, with Hugging Face's names
-std::vector<Key> job_keys();       // data, parallel, run, checkpoint, lora
-std::vector<Key> training_keys();  // batch, optimizer, scheduler, clipping, precision, printing
+std::vector<Key> model_keys();      // model.*, with Hugging Face's names
+std::vector<Key> job_keys();        // data, parallel, run, checkpoint, lora
+std::vector<Key> training_keys();   // batch, optimizer, scheduler, clipping, precision, printing
+std::vector<Key> optimizer_keys();  // of training_keys, in src/state/optimizer/rules
 std::vector<Key>
 scheduler_keys();                // of training_keys; the schedules have them, in src/config/rates
 std::vector<Key> memory_keys();  // zero_optimization, activation_checkpointing, aio

@@ -28,51 +28,6 @@ void add_batch(Keys& k) {
                       "the trainer counts micro-batches", "triax always does"));
 }
 
-void add_optimizer(Keys& k) {
-  k.push_back(
-      obeyed("optimizer.type", string, "AdamW", one_of_any_case({"AdamW", "Adam"}),
-             "AdamW (Adam is the same, as in DeepSpeed with adam_w_mode)")
-          .without({"OneBitAdam", "ZeroOneAdam", "Lamb", "OneBitLamb", "Lion", "Muon", "MuAdam",
-                    "MuAdamW", "MuSGD", "Adagrad", "SGD", "FusedAdam", "CPUAdam"}));
-  const auto add = [&](Key&& key) { k.push_back(std::move(key).only({"AdamW", "Adam"})); };
-  add(obeyed("optimizer.params.lr", number, 1e-3, at_least(0),
-             "learning rate; auto: 5e-5, as in Hugging Face's TrainingArguments")
-          .or_auto());
-  add(obeyed("optimizer.params.betas", numbers, {0.9, 0.999}, from_below(0, 1),
-             "decay of the first and second moments")
-          .or_auto());
-  add(obeyed("optimizer.params.eps", number, 1e-8, above(0),
-             "added to the root of the second moment")
-          .or_auto());
-  add(obeyed("optimizer.params.weight_decay", number, 0.0, at_least(0),
-             "decoupled decay of tensors of two or more dimensions")
-          .or_auto());
-  add(obeyed("optimizer.params.adam_w_mode", boolean, true, anything(),
-             "decoupled decay; Adam with false is refused"));
-  add(obeyed("optimizer.params.stochastic_rounding", boolean, false, anything(),
-             "round 16-bit weights from their float32 masters stochastically, without bias"));
-  add(refused("optimizer.params.bias_correction", boolean, true,
-              "moments corrected for their start at zero",
-              "AdamW here is Loshchilov and Hutter's"));
-  add(refused("optimizer.params.amsgrad", boolean, false, "largest second moment so far",
-              "AMSGrad is not built yet"));
-  add(refused("optimizer.params.maximize", boolean, false, "ascend", "triax descends"));
-  add(refused("optimizer.params.max_grad_norm", number, 0.0, "clipping, by its old name",
-              "DeepSpeed ignores it too; set gradient_clipping"));
-  for (const auto* name : {"torch_adam", "fused", "foreach", "capturable", "differentiable",
-                           "set_grad_none", "fp32_optimizer_states"})
-    add(accepted(std::string("optimizer.params.") + name, any, nullptr,
-                 "selects an implementation in PyTorch"));
-  k.push_back(accepted("optimizer.legacy_fusion", boolean, false,
-                       "selects an implementation in DeepSpeed"));
-  for (const auto* name : {"freeze_step", "cuda_aware", "comm_backend_name", "var_freeze_step",
-                           "var_update_scaler", "local_step_scaler", "local_step_clipper",
-                           "max_coeff", "min_coeff", "coeff_beta", "factor_max", "factor_min",
-                           "factor_threshold", "momentum", "muon_lr", "adam_lr", "ns_method"})
-    k.push_back(refused(std::string("optimizer.params.") + name, any, nullptr,
-                        "for optimizers other than AdamW", "only AdamW is built"));
-}
-
 void add_fp16(Keys& k) {
   const std::string p = "fp16.";
   k.push_back(obeyed(p + "enabled", boolean, false, anything(),
@@ -156,7 +111,7 @@ void add_precision(Keys& k) {
 Keys training_keys() {
   Keys k;
   add_batch(k);
-  add_optimizer(k);
+  std::ranges::move(optimizer_keys(), std::back_inserter(k));
   std::ranges::move(scheduler_keys(), std::back_inserter(k));
   add_precision(k);
   k.push_back(obeyed("steps_per_print", integer, 10, at_least(1), "steps between lines of progress")

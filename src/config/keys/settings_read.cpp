@@ -12,6 +12,7 @@ using nlohmann::json;
 json canonical(const Key& key, const json& value) {
   if (key.type == KeyType::integer && value.is_number_float())
     return static_cast<std::int64_t>(value.get<double>());
+  if (const std::string choice = key.choice_named(value); !choice.empty()) return choice;
   if (!key.allowed.ignore_case || !value.is_string()) return value;
   for (const auto& choice : key.allowed.choices) {
     auto one = key;

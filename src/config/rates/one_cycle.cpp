@@ -101,7 +101,7 @@ std::vector<RateParameter> parameters() {
 }
 
 // DeepSpeed grows beta1 after the cycle without bound: cycle_max_mom (1 + decay_mom_rate x
-// intervals). At 1 and above, AdamW's first moment is not a mean.
+// intervals). At 1 and above, the first moment is not a mean.
 void check_moments(Settings& s, ErrorList& errors) {
   const std::string growth = parameter_path("decay_mom_rate");
   const std::string interval = parameter_path("decay_step_size");
@@ -117,7 +117,7 @@ void check_moments(Settings& s, ErrorList& errors) {
   const double step = std::ceil(s.number(up) + s.number(down) + intervals * s.number(interval));
   if (step >= s.number("run.steps")) return;
   s.error(errors, growth,
-          fmt::format("{} raises beta1 to 1 at step {:.0f} of run.steps {}, and AdamW needs less "
+          fmt::format("{} raises beta1 to 1 at step {:.0f} of run.steps {}, and a mean needs less "
                       "than 1. Lower it, or raise {}",
                       s.number(growth), step + 1.0, s.integer("run.steps"), interval));
 }

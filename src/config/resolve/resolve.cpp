@@ -183,23 +183,13 @@ void check_loss_spike(Settings& s, ErrorList& errors) {
 
 void resolve_training(Settings& s, ErrorList& errors) {
   resolve_precision(s, errors);
+  resolve_optimizer(s, errors);
   // "auto" comes from files of Hugging Face's Trainer: the defaults are its TrainingArguments'.
-  replace_auto(s, "optimizer.params.lr", 5e-5);
-  replace_auto(s, "optimizer.params.betas", json::array({0.9, 0.999}));
-  replace_auto(s, "optimizer.params.eps", 1e-8);
-  replace_auto(s, "optimizer.params.weight_decay", 0.0);
   replace_auto(s, "gradient_clipping", 1.0);  // max_grad_norm
   check_clipping(s, errors);
   s.default_for_auto("steps_per_print");
-  const std::string betas = "optimizer.params.betas";
-  if (s.at(betas).value.size() != 2) {
-    s.error(errors, betas, "expected two numbers, got " + s.at(betas).value.dump());
-    s.resolve(betas, json::array({0.9, 0.999}), "default");
-  }
-  if (s.string("optimizer.type") == "Adam" && !s.boolean("optimizer.params.adam_w_mode"))
-    s.error(errors, "optimizer.params.adam_w_mode",
-            "false is refused (Adam with L2 regularisation is not built; decay is decoupled)");
   resolve_scheduler(s, errors);
+  check_groups(s, errors);
 }
 
 // Gradient type if unset, as in DeepSpeed's engine (get_data_types): float32 for a bf16 model at

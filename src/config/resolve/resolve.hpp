@@ -16,6 +16,13 @@ void resolve_batch(Settings& settings, ErrorList& errors);
 void check_schedule(Settings& settings, ErrorList& errors);
 /// Resolves optimizer, scheduler and clipping.
 void resolve_training(Settings& settings, ErrorList& errors);
+/// The part of resolve_training for the optimizer's own parameters, by the table of
+/// src/state/optimizer/rules.
+void resolve_optimizer(Settings& settings, ErrorList& errors);
+/// Checks the entries of optimizer.groups. After resolve_optimizer and resolve_scheduler.
+void check_groups(Settings& settings, ErrorList& errors);
+/// `scheduler`: of the same job; learning rates of groups are in proportion to its highest.
+OptimizerConfig optimizer_config(const Settings& settings, const SchedulerConfig& scheduler);
 /// The part of resolve_training for the learning-rate schedule, which may take the optimizer's
 /// rate.
 void resolve_scheduler(Settings& settings, ErrorList& errors);

@@ -105,20 +105,6 @@ CheckpointConfig checkpoint(const Settings& s) {
   return c;
 }
 
-OptimizerConfig optimizer(const Settings& s) {
-  OptimizerConfig o;
-  o.learning_rate = s.number("optimizer.params.lr");
-  o.rate_given = s.given("optimizer.params.lr") && !s.at("optimizer.params.lr").automatic;
-  o.beta1 = s.at("optimizer.params.betas").value[0].get<double>();
-  o.beta2 = s.at("optimizer.params.betas").value[1].get<double>();
-  o.epsilon = s.number("optimizer.params.eps");
-  o.weight_decay = s.number("optimizer.params.weight_decay");
-  if (s.has("gradient_clipping_value")) o.clip_value = s.number("gradient_clipping_value");
-  if (s.boolean("optimizer.params.stochastic_rounding"))
-    o.stochastic_rounding = static_cast<std::uint64_t>(s.integer("run.seed"));
-  return o;
-}
-
 // `old`: DeepSpeed's old switches for the device "cpu".
 OffloadDevice offload_device(const Settings& s, const std::string& section,
                              std::initializer_list<const char*> old) {
@@ -227,8 +213,8 @@ Config to_config(const Settings& s, const ModelConfig& model) {
   c.checkpoint = checkpoint(s);
   c.batch = {s.integer("train_batch_size"), s.integer("train_micro_batch_size_per_gpu"),
              s.integer("gradient_accumulation_steps")};
-  c.optimizer = optimizer(s);
   c.scheduler = scheduler_config(s);
+  c.optimizer = optimizer_config(s, c.scheduler);
   c.loss.z_coefficient = s.number("loss.z_coefficient");
   c.gradient_clipping = s.number("gradient_clipping");
   c.zero = zero(s);

@@ -84,6 +84,7 @@ class OffloadStore {
     }
   }
 
+  const std::vector<OffloadDataset>& datasets() const { return datasets_; }
   std::int64_t file_bytes() const { return file_ ? file_->bytes() : 0; }
   OffloadBytes bytes() const;
   /// One line: the file and its I/O method.

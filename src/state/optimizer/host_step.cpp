@@ -22,9 +22,9 @@ std::int64_t HostStep::bytes_of(DType type, DType gradient_type) {
   return 2 * portion * static_cast<std::int64_t>(size_of(type) + size_of(gradient_type));
 }
 
-void HostStep::run(const Stream& stream, const Tensor& master, const Tensor& weights,
-                   const Tensor& gradient, const Tensor& factor, const Tensor& m, const Tensor& v,
-                   const AdamWOptions& options) {
+void HostStep::run(const Stream& stream, const UpdateTensors& whole, const Update& update) {
+  const bool master = !whole.weights.empty();
+  const Tensor& weights = master ? whole.weights : whole.parameter;
   const std::int64_t n = weights.elements();
   const bool there = weights.space() == MemorySpace::device;
   before_.record(stream);
@@ -37,8 +37,9 @@ void HostStep::run(const Stream& stream, const Tensor& master, const Tensor& wei
   const auto fetch = [&](std::int64_t at) {
     Slot& to = slot(at);
     wait_(to.sent);
-    copy(down_, to.gradient.tensor(gradient_type_, {count(at)}), gradient.slice(0, at, count(at)));
-    if (there && master.empty())
+    copy(down_, to.gradient.tensor(gradient_type_, {count(at)}),
+         whole.gradient.slice(0, at, count(at)));
+    if (there && !master)
       copy(down_, to.weights.tensor(type_, {count(at)}), weights.slice(0, at, count(at)));
     to.arrived.record(down_);
   };
@@ -46,13 +47,15 @@ void HostStep::run(const Stream& stream, const Tensor& master, const Tensor& wei
   for (std::int64_t at = 0; at < n; at += portion) {
     if (at + portion < n) fetch(at + portion);
     Slot& here = slot(at);
-    const auto part = [&](const Tensor& whole) { return whole.slice(0, at, count(at)); };
+    const auto part = [&](const Tensor& of) {
+      return of.empty() ? Tensor{} : of.slice(0, at, count(at));
+    };
     const Tensor stepped = there ? here.weights.tensor(type_, {count(at)}) : part(weights);
     wait_(here.arrived);
-    AdamWOptions of_part = options;
-    if (of_part.stochastic) of_part.stochastic->offset += at;
-    adamw(Stream(), master.empty() ? stepped : part(master), master.empty() ? Tensor{} : stepped,
-          here.gradient.tensor(gradient_type_, {count(at)}), factor, part(m), part(v), of_part);
+    UpdateTensors portion{master ? part(whole.parameter) : stepped, master ? stepped : Tensor{},
+                          here.gradient.tensor(gradient_type_, {count(at)}), whole.factor};
+    std::ranges::transform(whole.states, portion.states.begin(), part);
+    update(portion, at);
     if (there) copy(up_, part(weights), stepped);
     here.sent.record(up_);
   }

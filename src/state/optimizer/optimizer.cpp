@@ -1,25 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/state/optimizer/optimizer.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "kernels/optimizer/adamw.hpp"
+#include "kernels/optimizer/grad_norm.hpp"
 #include "kernels/random/random.hpp"
 #include "src/state/optimizer/optimizer_layout.hpp"
 
 namespace triax {
+namespace {
+
+// `count` elements of `type` from a byte of `memory` on.
+Tensor typed(const Tensor& memory, std::int64_t byte, DType type, std::int64_t count) {
+  return {static_cast<std::byte*>(memory.data()) + byte, type, {count}, memory.space()};
+}
+
+}  // namespace
 
 Optimizer::Optimizer(ParameterStore& store, const OptimizerConfig& config, double gradient_clipping,
                      const StateBuffers& stored)
-    : store_(store), config_(config), clip_(gradient_clipping), verdict_(store.memory()) {
+    : store_(store),
+      config_(complete(config)),
+      rule_(optimizer_rule(config_.type)),
+      states_(rule_.states(config_)),
+      clip_(gradient_clipping),
+      verdict_(store.memory()) {
   keep_in_memory();
   if (steps_on_host(store.blocks(), store.space()))
     host_step_ = std::make_unique<HostStep>(store.type(), store.gradient_type(), store.wait());
   make_store(stored);
   for (const ParameterBlock& block : store.blocks()) {
     const bool at_random = config.stochastic_rounding && has_master();
-    runs_.push_back(stepped_runs(block, at_random));
+    runs_.push_back(stepped_runs(block, config_, at_random));
     if (at_random) {
       auto& numbers = numbers_.emplace_back();
       for (const PlacedParameter& param : block.params)
@@ -30,26 +44,33 @@ Optimizer::Optimizer(ParameterStore& store, const OptimizerConfig& config, doubl
   }
 }
 
+// The states of a bucket lie one after another, those of bucket after bucket.
 void Optimizer::keep_in_memory() {
   const std::vector<ParameterBlock>& blocks = store_.blocks();
   kept_.resize(blocks.size());
   const auto keep = [&](StateMemory& memory, const MemorySource& source, bool host) {
     std::int64_t total = 0;
-    for (std::size_t b = 0; b < blocks.size(); ++b)
-      if (blocks[b].host_state == host) total += kept_state_range(blocks[b]).count();
-    const auto bytes = static_cast<std::size_t>(total) * sizeof(float);
-    memory.moments = source.take("moments", 2 * bytes);
-    if (has_master()) memory.master = source.take("master weights", bytes);
-    const Tensor moments = memory.moments.tensor(DType::f32, {2 * total});
+    for (const ParameterBlock& block : blocks)
+      if (block.host_state == host) total += kept_state_range(block).count();
+    const std::int64_t state_bytes = total * bytes_of(states_);
+    memory.states = source.take("moments", static_cast<std::size_t>(state_bytes));
+    if (has_master())
+      memory.master =
+          source.take("master weights", static_cast<std::size_t>(total) * sizeof(float));
+    const Tensor states = memory.states.tensor(DType::u8, {state_bytes});
     const Tensor masters = has_master() ? memory.master.tensor(DType::f32, {total}) : Tensor{};
-    std::int64_t at = 0;
+    std::int64_t at = 0, byte = 0;
     for (std::size_t b = 0; b < blocks.size(); ++b) {
       if (blocks[b].host_state != host) continue;
-      const FlatRange range = kept_state_range(blocks[b]);
-      const std::int64_t count = range.count();
-      kept_[b].first = {moments.slice(0, 2 * at, count), range};
-      kept_[b].second = {moments.slice(0, 2 * at + count, count), range};
-      if (has_master()) kept_[b].master = {masters.slice(0, at, count), range};
+      StateView& kept = kept_[b];
+      kept.range = kept_state_range(blocks[b]);
+      const std::int64_t count = kept.range.count();
+      for (std::size_t s = 0; s < states_.size(); ++s) {
+        const DType type = states_[s].type;
+        kept.states[s] = {typed(states, byte, type, count), kept.range};
+        byte += count * static_cast<std::int64_t>(size_of(type));
+      }
+      if (has_master()) kept.master = {masters.slice(0, at, count), kept.range};
       at += count;
     }
   };
@@ -58,7 +79,7 @@ void Optimizer::keep_in_memory() {
 }
 
 void Optimizer::make_store(const StateBuffers& stored) {
-  StoredState state = stored_state(store_.blocks(), has_master());
+  StoredState state = stored_state(store_.blocks(), states_, has_master());
   first_unit_ = std::move(state.first_unit);
   if (stored.location.path.empty())
     check(state.units.empty(), "no location for optimizer state that is not kept in memory");
@@ -71,14 +92,14 @@ void Optimizer::make_store(const StateBuffers& stored) {
 OptimizerBytes Optimizer::allocated() const {
   const auto bytes = [](const Memory& memory) { return static_cast<std::int64_t>(memory.bytes()); };
   OptimizerBytes is;
-  is.host_moments = bytes(host_memory_.moments);
+  is.host_moments = bytes(host_memory_.states);
   is.host_master = bytes(host_memory_.master);
-  is.moments = bytes(memory_.moments) + is.host_moments;
+  is.moments = bytes(memory_.states) + is.host_moments;
   is.master = bytes(memory_.master) + is.host_master;
   if (host_step_) is.host_step = HostStep::bytes_of(store_.type(), store_.gradient_type());
   if (!offload_) return is;
   is.buffers = offload_->bytes().buffers;
-  set_stored(is, offload_->bytes().stored, has_master());
+  set_stored(is, offload_->datasets());
   return is;
 }
 
@@ -94,7 +115,11 @@ StateView Optimizer::state_of(int index, int part) const {
   const auto run = [&](std::size_t kind) {
     return BlockView{offload_->at(unit(index, part), kind), range};
   };
-  return {run(0), run(1), has_master() ? run(2) : BlockView{}};
+  StateView view;
+  view.range = range;
+  for (std::size_t s = 0; s < states_.size(); ++s) view.states[s] = run(s);
+  if (has_master()) view.master = run(states_.size());
+  return view;
 }
 
 bool Optimizer::decides_on_device() const {
@@ -142,32 +167,48 @@ std::optional<ElementNumbers> Optimizer::numbers(int block, const SteppedRun& ru
   return numbers;
 }
 
+UpdateTensors Optimizer::tensors_of(int block, const StateView& state,
+                                    const FlatRange& range) const {
+  const Tensor weights = store_.stepped_weights(block).at(range);
+  UpdateTensors tensors;
+  tensors.parameter = has_master() ? state.master.at(range) : weights;
+  if (has_master()) tensors.weights = weights;
+  tensors.gradient = store_.gradients(block).at(range);
+  for (std::size_t s = 0; s < states_.size(); ++s) tensors.states[s] = state.states[s].at(range);
+  return tensors;
+}
+
+// State is where it was offloaded to, and so is the step.
+bool Optimizer::on_host(const UpdateTensors& tensors) const {
+  const Tensor& state = states_.empty() ? tensors.parameter : tensors.states.front();
+  return state.space() != tensors.gradient.space();
+}
+
 void Optimizer::step(const Stream& stream, int index, int part, const StepOptions& options) {
   if (skip_) return;
   before_update_();
   const StateView state = state_of(index, part);
-  AdamWOptions adamw_options;
-  adamw_options.learning_rate = options.learning_rate;
-  adamw_options.beta1 = options.beta1;
-  adamw_options.beta2 = options.beta2;
-  adamw_options.epsilon = config_.epsilon;
-  if (config_.clip_value > 0.0) adamw_options.clip_value = config_.clip_value;
-  adamw_options.step = options.step;
+  UpdateStep step{config_, 0.0, 0.0, options.beta1, options.beta2, options.step, {}, {}};
+  std::ranges::transform(starts_, step.updates.begin(),
+                         [&](std::int64_t start) { return options.step - start; });
   for (const SteppedRun& run : runs_[static_cast<std::size_t>(index)]) {
-    const FlatRange range = intersect(run.range, state.first.range);
+    const FlatRange range = intersect(run.range, state.range);
     if (range.count() == 0) continue;
-    adamw_options.weight_decay = run.decays ? config_.weight_decay : 0.0;
-    adamw_options.stochastic = numbers(index, run, range.begin, options.step);
-    const Tensor weights = store_.stepped_weights(index).at(range);
-    const Tensor gradient = store_.gradients(index).at(range);
-    const Tensor master = has_master() ? state.master.at(range) : Tensor{};
-    const Tensor first = state.first.at(range), second = state.second.at(range);
-    if (first.space() != gradient.space())
-      host_step_->run(stream, master, weights, gradient, verdict_.host_factor(), first, second,
-                      adamw_options);
-    else
-      adamw(stream, has_master() ? master : weights, has_master() ? weights : Tensor{}, gradient,
-            verdict_.factor(), first, second, adamw_options);
+    step.learning_rate = options.learning_rate * run.options.rate;
+    step.weight_decay = run.options.weight_decay;
+    step.stochastic = numbers(index, run, range.begin, options.step);
+    UpdateTensors tensors = tensors_of(index, state, range);
+    if (on_host(tensors)) {
+      tensors.factor = verdict_.host_factor();
+      host_step_->run(stream, tensors, [&](const UpdateTensors& portion, std::int64_t offset) {
+        UpdateStep of_portion = step;
+        if (of_portion.stochastic) of_portion.stochastic->offset += offset;
+        rule_.update(Stream(), portion, of_portion);
+      });
+    } else {
+      tensors.factor = verdict_.factor();
+      rule_.update(stream, tensors, step);
+    }
   }
 }
 

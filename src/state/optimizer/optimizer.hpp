@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// AdamW on this rank's shard of every bucket, and the global gradient norm. With 16-bit parameters,
-// a float32 master copy is stepped (Micikevicius et al. 2018). With
+// The optimizer on this rank's shard of every bucket, and the global gradient norm. With 16-bit
+// parameters, a float32 master copy is stepped (Micikevicius et al. 2018). With
 // optimizer.params.stochastic_rounding the weights are that copy rounded at random, by words of
 // (run.seed, tensor, step, element index).
+#include <array>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -11,22 +12,24 @@
 
 #include "src/config/config.hpp"
 #include "src/state/offload/offload_store.hpp"
+#include "src/state/optimizer/groups.hpp"
 #include "src/state/optimizer/host_step.hpp"
 #include "src/state/optimizer/step_verdict.hpp"
 #include "src/state/parameters/parameter_store.hpp"
 
 namespace triax {
 
-/// Float32 optimizer state of a range of a bucket's `stepped` elements.
+/// Optimizer state of a range of a bucket's `stepped` elements.
 struct StateView {
-  BlockView first, second;  // moments
-  BlockView master;         // only with 16-bit parameters
+  FlatRange range;
+  std::array<BlockView, most_states> states;  // those of Optimizer::states()
+  BlockView master;                           // float32; only with 16-bit parameters
 };
 
 /// A range of a bucket's elements stepped with the same options.
 struct SteppedRun {
   FlatRange range;
-  bool decays = false;
+  TensorOptions options;
   int parameter = 0;  // first parameter of the range, in the bucket
 };
 
@@ -44,7 +47,8 @@ struct StepOptions {
   std::int64_t step = 1;  // counted from 1
 };
 
-/// Bytes of optimizer state: kept in memory, in a store, and in the store's buffers.
+/// Bytes of optimizer state: kept in memory, in a store, and in the store's buffers. `moments`: all
+/// state tensors but the master weights.
 struct OptimizerBytes {
   std::int64_t moments = 0, master = 0;
   std::int64_t stored_moments = 0, stored_master = 0;
@@ -53,10 +57,11 @@ struct OptimizerBytes {
   std::int64_t host_moments = 0, host_master = 0, host_step = 0;
   bool operator==(const OptimizerBytes&) const = default;
 };
-/// Bytes an Optimizer of these buckets will hold; `options` describe the parameters, `stored` the
-/// store.
+/// Bytes an Optimizer of these buckets with these `states` will hold; `options` describe the
+/// parameters, `stored` the store.
 OptimizerBytes optimizer_bytes(const std::vector<ParameterBlock>& blocks,
-                               const StateOptions& options, const StateBuffers& stored);
+                               const std::vector<StateKind>& states, const StateOptions& options,
+                               const StateBuffers& stored);
 
 class Optimizer {
  public:
@@ -81,10 +86,10 @@ class Optimizer {
                                  std::optional<double> loss_scale, const Tensor& loss);
   void rearm(const Stream& stream) const { verdict_.rearm(stream); }
   /// Sets a function that each step() calls before it changes anything. Nothing else changes
-  /// parameters, master copy and moments during a run: in a gather, each rank sends what its own
+  /// parameters, master copy and states during a run: in a gather, each rank sends what its own
   /// steps made.
   void before_update(std::function<void()> wait) { before_update_ = std::move(wait); }
-  /// AdamW on the `stepped` elements of a bucket, or on one sub-group of them (`part`; -1: all).
+  /// Updates the `stepped` elements of a bucket, or one sub-group of them (`part`; -1: all).
   void step(const Stream& stream, int block, int part, const StepOptions& options);
 
   // State of a sub-group that is not kept in memory: available from wait_fetch() to start_store().
@@ -100,11 +105,18 @@ class Optimizer {
   /// steps. With Access::replace a piece is zero first.
   template <class Visit>
   void visit_state(const Stream& stream, int block, Access access, Visit&& visit) {
-    if (kept_state(block).first.range.count() > 0) visit(kept_state(block));
+    if (kept_state(block).range.count() > 0) visit(kept_state(block));
     const ParameterBlock& is = store_.blocks()[static_cast<std::size_t>(block)];
     for (int part = is.kept_parts; part < std::ssize(is.parts); ++part)
       offload_->visit(stream, unit(block, part), access, [&] { visit(state_of(block, part)); });
   }
+  /// State tensors of each parameter.
+  const std::vector<StateKind>& states() const { return states_; }
+  /// Updates that the run had made when each state began at zero: not 0 if it resumed the
+  /// checkpoint of another optimizer. Bias corrections count from there.
+  using Starts = std::array<std::int64_t, most_states>;
+  const Starts& starts() const { return starts_; }
+  void set_starts(const Starts& starts) { starts_ = starts; }
   /// True if weights are not just their masters rounded to nearest.
   bool rounds_stochastically() const { return !numbers_.empty(); }
   bool has_master() const { return store_.type() != DType::f32; }
@@ -120,15 +132,20 @@ class Optimizer {
   std::optional<ElementNumbers> numbers(int block, const SteppedRun& run, std::int64_t begin,
                                         std::int64_t step) const;
   StateView state_of(int block, int part) const;
+  UpdateTensors tensors_of(int block, const StateView& state, const FlatRange& range) const;
+  bool on_host(const UpdateTensors& tensors) const;
 
   ParameterStore& store_;
   OptimizerConfig config_;
+  const OptimizerRule& rule_;
+  std::vector<StateKind> states_;
+  Starts starts_{};
   double clip_;
   bool skip_ = false;  // the host knows that the gradients are not finite
   std::function<void()> before_update_ = [] {};
   // State kept in memory.
   struct StateMemory {
-    Memory moments, master;
+    Memory states, master;
   };
   StateMemory memory_,
       host_memory_;  // first: in the parameters' space; second: on the host, if that is another

@@ -2,10 +2,13 @@
 #include "src/state/optimizer/optimizer_layout.hpp"
 
 #include <algorithm>
-#include <array>
+#include <string>
+#include <utility>
 
 namespace triax {
 namespace {
+
+constexpr const char* master_dataset = "/master";
 
 // Sorts ranges and merges those that touch.
 std::vector<FlatRange> joined(std::vector<FlatRange> ranges) {
@@ -19,6 +22,35 @@ std::vector<FlatRange> joined(std::vector<FlatRange> ranges) {
       result.push_back(range);
   }
   return result;
+}
+
+void sort_by_begin(std::vector<SteppedRun>& runs) {
+  std::ranges::sort(runs, {}, [](const SteppedRun& run) { return run.range.begin; });
+}
+
+// Ranges of a parameter, the `index`-th of its bucket: one, unless tensors that share it have
+// different options. Elements of no tensor go with those before them.
+std::vector<SteppedRun> runs_of(const PlacedParameter& param, int index,
+                                const OptimizerConfig& config) {
+  const ParameterSpec& spec = param.spec;
+  const auto options = [&](const Piece& piece) {
+    return tensor_options(config, piece.name, spec.decays());
+  };
+  const TensorOptions first = options(spec.pieces.front());
+  if (std::ranges::all_of(spec.pieces, [&](const Piece& p) { return options(p) == first; }))
+    return {{param.range(), first, index}};
+  std::vector<SteppedRun> runs;
+  for (const Piece& piece : spec.pieces)
+    for_each_run(intersect(piece, spec.shape, 0, spec.shape.elements()), spec.shape,
+                 [&](std::int64_t at, std::int64_t, std::int64_t count) {
+                   const std::int64_t begin = param.offset + at;
+                   runs.push_back({{begin, begin + count}, options(piece), index});
+                 });
+  sort_by_begin(runs);
+  for (std::size_t r = 0; r < runs.size(); ++r)
+    runs[r].range.end = r + 1 < runs.size() ? runs[r + 1].range.begin : param.range().end;
+  runs.front().range.begin = param.offset;
+  return runs;
 }
 
 }  // namespace
@@ -41,18 +73,19 @@ std::vector<FlatRange> counted_ranges(const ParameterBlock& block) {
   return joined(std::move(ranges));
 }
 
-std::vector<SteppedRun> stepped_runs(const ParameterBlock& block, bool apart) {
+std::vector<SteppedRun> stepped_runs(const ParameterBlock& block, const OptimizerConfig& config,
+                                     bool apart) {
   std::vector<SteppedRun> all, runs;
-  for (int p = 0; p < std::ssize(block.params); ++p) {
-    const PlacedParameter& param = block.params[static_cast<std::size_t>(p)];
-    const FlatRange range = intersect(param.range(), block.stepped);
-    if (range.count() > 0) all.push_back({range, param.spec.decays(), p});
-  }
-  std::sort(all.begin(), all.end(),
-            [](const SteppedRun& a, const SteppedRun& b) { return a.range.begin < b.range.begin; });
+  for (int p = 0; p < std::ssize(block.params); ++p)
+    for (SteppedRun run : runs_of(block.params[static_cast<std::size_t>(p)], p, config)) {
+      run.range = intersect(run.range, block.stepped);
+      if (run.range.count() > 0) all.push_back(run);
+    }
+  sort_by_begin(all);
   for (const SteppedRun& run : all) {
-    const bool joins = !apart && !runs.empty() && runs.back().decays == run.decays &&
-                       runs.back().range.end == run.range.begin;
+    const bool joins = !runs.empty() && runs.back().options == run.options &&
+                       runs.back().range.end == run.range.begin &&
+                       (!apart || runs.back().parameter == run.parameter);
     if (joins)
       runs.back().range.end = run.range.end;
     else
@@ -68,51 +101,64 @@ bool steps_on_host(const std::vector<ParameterBlock>& blocks, MemorySpace space)
          });
 }
 
-StoredState stored_state(const std::vector<ParameterBlock>& blocks, bool has_master) {
+std::int64_t bytes_of(const std::vector<StateKind>& states) {
+  std::int64_t bytes = 0;
+  for (const StateKind& state : states) bytes += static_cast<std::int64_t>(size_of(state.type));
+  return bytes;
+}
+
+StoredState stored_state(const std::vector<ParameterBlock>& blocks,
+                         const std::vector<StateKind>& states, bool has_master) {
+  std::vector<std::pair<std::string, DType>> kinds;
+  for (const StateKind& state : states)
+    kinds.emplace_back(std::string("/optimizer/") + state.name, state.type);
+  if (has_master) kinds.emplace_back(master_dataset, DType::f32);
   StoredState stored;
   for (int b = 0; b < std::ssize(blocks); ++b) {
     const ParameterBlock& block = blocks[static_cast<std::size_t>(b)];
     stored.first_unit.push_back(static_cast<int>(stored.units.size()));
     const std::int64_t begin = kept_state_range(block).end;
-    const std::size_t kinds = has_master ? 3 : 2;
     for (std::size_t p = static_cast<std::size_t>(block.kept_parts); p < block.parts.size(); ++p) {
       OffloadUnit& unit = stored.units.emplace_back();
-      for (std::size_t kind = 0; kind < kinds; ++kind)
+      for (std::size_t kind = 0; kind < kinds.size(); ++kind)
         unit.runs.push_back(
             {stored.datasets.size() + kind, block.parts[p].begin - begin, block.parts[p].count()});
     }
     if (block.parts.empty()) continue;
-    constexpr std::array names = {"/optimizer/exp_avg", "/optimizer/exp_avg_sq", "/master"};
-    for (std::size_t kind = 0; kind < kinds; ++kind)
+    for (const auto& [name, type] : kinds)
       stored.datasets.push_back(
-          {fmt::format("{}/block {}", names[kind], b), DType::f32, block.stepped.end - begin});
+          {fmt::format("{}/block {}", name, b), type, block.stepped.end - begin});
   }
   return stored;
 }
 
-void set_stored(OptimizerBytes& bytes, std::int64_t stored, bool has_master) {
-  bytes.stored_master = has_master ? stored / 3 : 0;
-  bytes.stored_moments = stored - bytes.stored_master;
+void set_stored(OptimizerBytes& bytes, const std::vector<OffloadDataset>& datasets) {
+  bytes.stored_master = bytes.stored_moments = 0;
+  for (const OffloadDataset& dataset : datasets)
+    (dataset.name.starts_with(master_dataset) ? bytes.stored_master : bytes.stored_moments) +=
+        padded_bytes(dataset);
 }
 
 OptimizerBytes optimizer_bytes(const std::vector<ParameterBlock>& blocks,
-                               const StateOptions& options, const StateBuffers& buffers) {
+                               const std::vector<StateKind>& states, const StateOptions& options,
+                               const StateBuffers& buffers) {
   const bool has_master = options.type != DType::f32;
-  constexpr auto both_moments = 2 * static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t of_an_element = bytes_of(states);
+  constexpr auto of_a_master = static_cast<std::int64_t>(sizeof(float));
   OptimizerBytes bytes;
-  for (std::size_t b = 0; b < blocks.size(); ++b) {
-    const std::int64_t moments = both_moments * kept_state_range(blocks[b]).count();
-    bytes.moments += moments;
-    if (blocks[b].host_state) bytes.host_moments += moments;
+  for (const ParameterBlock& block : blocks) {
+    const std::int64_t count = kept_state_range(block).count();
+    bytes.moments += of_an_element * count;
+    if (has_master) bytes.master += of_a_master * count;
+    if (!block.host_state) continue;
+    bytes.host_moments += of_an_element * count;
+    if (has_master) bytes.host_master += of_a_master * count;
   }
-  if (has_master) bytes.master = bytes.moments / 2;
-  if (has_master) bytes.host_master = bytes.host_moments / 2;
   if (steps_on_host(blocks, options.space))
     bytes.host_step = HostStep::bytes_of(options.type, options.gradient_type);
-  const StoredState stored = stored_state(blocks, has_master);
-  const OffloadBytes offload = offload_bytes(stored.datasets, stored.units, {buffers.count});
-  bytes.buffers = offload.buffers;
-  set_stored(bytes, offload.stored, has_master);
+  const StoredState stored = stored_state(blocks, states, has_master);
+  bytes.buffers = offload_bytes(stored.datasets, stored.units, {buffers.count}).buffers;
+  set_stored(bytes, stored.datasets);
   return bytes;
 }
 

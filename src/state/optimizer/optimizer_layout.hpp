@@ -13,24 +13,28 @@ namespace triax {
 /// may alternate row by row (GPT-2's q, k and v); merged, they are one range again.
 std::vector<FlatRange> counted_ranges(const ParameterBlock& block);
 
-/// Ranges this rank steps, in memory order. Adjacent parameters with the same decay form one range,
-/// unless `apart`: then each parameter is its own.
-std::vector<SteppedRun> stepped_runs(const ParameterBlock& block, bool apart);
+/// Ranges this rank steps, in memory order. Adjacent tensors with the same options form one range,
+/// unless `apart`: then no range holds elements of two parameters.
+std::vector<SteppedRun> stepped_runs(const ParameterBlock& block, const OptimizerConfig& config,
+                                     bool apart);
 
 /// True if the host steps parameters of a device: their state is on the host or in a store.
 bool steps_on_host(const std::vector<ParameterBlock>& blocks, MemorySpace space);
 
-/// Layout of state that is not kept in memory: one dataset per bucket and kind of state (moments,
-/// master), one unit per sub-group.
+/// Bytes of all states of an element.
+std::int64_t bytes_of(const std::vector<StateKind>& states);
+
+/// Layout of state that is not kept in memory: one dataset per bucket and kind of state (`states`,
+/// then master), one unit per sub-group.
 struct StoredState {
   std::vector<OffloadDataset> datasets;
   std::vector<OffloadUnit> units;
   std::vector<int> first_unit;  // by bucket
 };
-StoredState stored_state(const std::vector<ParameterBlock>& blocks, bool has_master);
+StoredState stored_state(const std::vector<ParameterBlock>& blocks,
+                         const std::vector<StateKind>& states, bool has_master);
 
-/// Splits `stored` bytes: a third each for the two moments and the master copy; all to the moments
-/// without one.
-void set_stored(OptimizerBytes& bytes, std::int64_t stored, bool has_master);
+/// Sets the stored bytes of `datasets`: those of master copies, and the others.
+void set_stored(OptimizerBytes& bytes, const std::vector<OffloadDataset>& datasets);
 
 }  // namespace triax

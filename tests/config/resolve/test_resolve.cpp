@@ -70,7 +70,7 @@ TEST_F(Resolve, Optimizer) {
   EXPECT_EQ(o.learning_rate, 6e-4);
   EXPECT_EQ(o.beta1, 0.8);
   EXPECT_EQ(o.beta2, 0.95);
-  EXPECT_EQ(o.epsilon, 1e-6);
+  EXPECT_EQ(o.numbers.at("eps"), 1e-6);
   EXPECT_EQ(o.weight_decay, 0.1);
   const auto d =
       config(
@@ -95,11 +95,12 @@ TEST_F(Resolve, StochasticRoundingIsOfSixteenBits) {
 TEST_F(Resolve, OtherOptimizersAreRefusedByName) {
   EXPECT_THAT(error(R"(, "optimizer": {"type": "Lamb", "params": {"max_coeff": 1, "lr": 1}})"),
               testing::StrEq("job.json:3: optimizer.type: \"Lamb\" is not built yet. Use "
-                             "\"AdamW\", \"Adam\""));
+                             "\"AdamW\", \"Adam\", \"Lion\", \"SGD\", \"Adagrad\""));
   EXPECT_THAT(error(R"(, "optimizer": {"type": "Frob"})"),
-              HasSubstr("\"Frob\" is not allowed (allowed: \"AdamW\", \"Adam\")"));
-  EXPECT_THAT(error(R"(, "optimizer": {"type": "Adam", "params": {"adam_w_mode": false}})"),
-              HasSubstr("L2 regularisation is not built"));
+              HasSubstr("\"Frob\" is not allowed (allowed: \"AdamW\", \"Adam\", \"Lion\", \"SGD\", "
+                        "\"Adagrad\")"));
+  EXPECT_THAT(error(R"(, "optimizer": {"type": "Lyon"})"), HasSubstr("nearest: \"Lion\""));
+  EXPECT_EQ(error(R"(, "optimizer": {"type": "Adam", "params": {"adam_w_mode": false}})"), "");
   EXPECT_EQ(error(R"(, "optimizer": {"type": "AdamW", "params": {"adam_w_mode": false}})"), "")
       << "DeepSpeed's AdamW is decoupled whatever this says";
   EXPECT_THAT(error(R"(, "optimizer": {"params": {"betas": [0.9]}})"),

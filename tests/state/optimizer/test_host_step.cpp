@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdamW on the host for parameters of a device gives the numbers of adamw(), on the emulated device
-// or a GPU.
+// An update on the host for parameters of a device gives the numbers of adamw(), on the emulated
+// device or a GPU.
 #include "src/state/optimizer/host_step.hpp"
 
 #include <gtest/gtest.h>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/activation/elementwise.hpp"
+#include "kernels/optimizer/adamw.hpp"
 
 namespace triax {
 namespace {
@@ -65,8 +66,16 @@ TEST_P(HostStepTest, StepsAsAdamwDoes) {
     ++waits;
     event.synchronize();
   });
-  step.run(stream, master ? view(master_there) : Tensor{}, w_there, g_there, clip, view(m_there),
-           view(v_there), options);
+  step.run(stream,
+           {master ? view(master_there) : w_there,
+            master ? w_there : Tensor{},
+            g_there,
+            clip,
+            {view(m_there), view(v_there)}},
+           [&](const UpdateTensors& of, std::int64_t) {
+             adamw(host, of.parameter, of.weights, of.gradient, of.factor, of.states[0],
+                   of.states[1], options);
+           });
   EXPECT_EQ(waits, 6) << "for the gradients of each portion, and for its place";
   EXPECT_EQ(m_there, m);
   EXPECT_EQ(v_there, v);

@@ -118,14 +118,14 @@ class OptimizerStep : public testing::Test {
 TEST_F(OptimizerStep, DecaysMatricesOnly) {
   step(0.0, [&](float weight, double gradient, bool decays) {
     const double expected =
-        1.0 - (decays ? 0.1 * 0.5 : 0.0) - 0.1 * gradient / (std::abs(gradient) + config_.epsilon);
+        1.0 - (decays ? 0.1 * 0.5 : 0.0) - 0.1 * gradient / (std::abs(gradient) + 1e-8);
     ASSERT_NEAR(weight, expected, 1e-5);
   });
 }
 
 // An epsilon as large as the gradients makes their scale after clipping visible.
 TEST_F(OptimizerStep, ClipsByTheGlobalNorm) {
-  config_.epsilon = 1.0;
+  config_.numbers["eps"] = 1.0;
   config_.weight_decay = 0.0;
   step(0.5, [&](float weight, double gradient, bool) {
     const double clipped = gradient * 0.5 / (norm_ + 1e-6);
@@ -134,7 +134,7 @@ TEST_F(OptimizerStep, ClipsByTheGlobalNorm) {
 }
 
 TEST_F(OptimizerStep, ASmallNormIsNotScaled) {
-  config_.epsilon = 1.0;
+  config_.numbers["eps"] = 1.0;
   config_.weight_decay = 0.0;
   step(1e9, [&](float weight, double gradient, bool) {
     ASSERT_NEAR(weight, 1.0 - 0.1 * gradient / (std::abs(gradient) + 1.0), 1e-6);

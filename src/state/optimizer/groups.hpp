@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// optimizer.groups: options of tensors by patterns of their names, as PyTorch's param_groups.
+#include <string>
+
+#include "src/config/config.hpp"
+
+namespace triax {
+
+/// Options of an update that differ between tensors.
+struct TensorOptions {
+  double rate = 1.0;  // learning rate, as a factor of the run's
+  double weight_decay = 0.0;
+  bool operator==(const TensorOptions&) const = default;
+};
+
+/// Options of the tensor of that name: of the first group whose pattern matches it. A pattern is
+/// fnmatch(3)'s: * matches any text, dots too. `decays`: by its shape, unless its group has a
+/// decay.
+TensorOptions tensor_options(const OptimizerConfig& config, const std::string& tensor, bool decays);
+
+/// UsageError if a group has no tensor of the model.
+void check_groups_match(const OptimizerConfig& config, const ModelConfig& model);
+
+}  // namespace triax

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/state/optimizer/rules/rules.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "kernels/base/check.hpp"
+#include "src/state/optimizer/rules/parameter.hpp"
+#include "src/state/optimizer/rules/rows.hpp"
+
+namespace triax {
+namespace {
+
+constexpr const OptimizerRule* table[] = {&rules::adamw, &rules::adam, &rules::lion, &rules::sgd,
+                                          &rules::adagrad};
+
+}  // namespace
+
+double UpdateStep::number(const char* name) const {
+  const auto found = config.numbers.find(name);
+  check(found != config.numbers.end(), "{} has no number {}", config.type, name);
+  return found->second;
+}
+
+double UpdateStep::clip_value() const {
+  return config.clip_value > 0.0 ? config.clip_value : std::numeric_limits<double>::infinity();
+}
+
+std::span<const OptimizerRule* const> optimizer_rules() {
+  return table;
+}
+
+const OptimizerRule& optimizer_rule(const std::string& name) {
+  const auto* const found =
+      std::ranges::find_if(table, [&](const OptimizerRule* row) { return row->name == name; });
+  check(found != std::end(table), "no optimizer is called \"{}\"", name);
+  return **found;
+}
+
+OptimizerConfig complete(OptimizerConfig config) {
+  for (const RuleParameter& parameter : optimizer_rule(config.type).parameters())
+    if (parameter.is_number())
+      config.numbers.try_emplace(parameter.name(), parameter.number(parameter.key.default_value));
+  return config;
+}
+
+std::vector<StateKind> states_of(const OptimizerConfig& config) {
+  return optimizer_rule(config.type).states(complete(config));
+}
+
+}  // namespace triax

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The one table of optimizers. A row has the keys, the state tensors and the update of an
+// optimizer; all else that triax does with optimizers is derived from the rows.
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/base/device/device.hpp"
+#include "kernels/random/element_numbers.hpp"
+#include "src/config/config.hpp"
+
+namespace triax {
+
+class ErrorList;
+class Settings;
+struct RuleParameter;  // parameter.hpp
+
+/// A tensor that an optimizer keeps for each parameter, of the parameter's shape. It begins at
+/// zero.
+struct StateKind {
+  const char* name;  // PyTorch's, which names it in checkpoints and in offload files
+  DType type = DType::f32;
+};
+inline constexpr std::size_t most_states = 2;  // of any row
+
+/// Tensors of an update of n parameters: each (n), contiguous. `parameter` is float32; `weights` is
+/// its 16-bit copy, or empty; `gradient` has any type; `factor`: (1), from clip_factor(). `states`:
+/// those of OptimizerRule::states, in their order.
+struct UpdateTensors {
+  Tensor parameter, weights, gradient, factor;
+  std::array<Tensor, most_states> states = {};
+};
+
+/// Numbers of an update.
+struct UpdateStep {
+  const OptimizerConfig& config;  // complete()
+  double learning_rate, weight_decay;
+  double beta1, beta2;
+  std::int64_t step;  // of the run, counted from 1
+  // Updates of each state since it began at zero, this one included: fewer than `step` if the run
+  // resumed the checkpoint of another optimizer.
+  std::array<std::int64_t, most_states> updates;
+  std::optional<ElementNumbers> stochastic = {};  // as AdamWOptions::stochastic
+
+  double number(const char* name) const;  // of optimizer.params
+  bool flag(const char* name) const { return number(name) != 0.0; }
+  double clip_value() const;  // infinity: elements are not clipped
+};
+
+struct OptimizerRule {
+  const char* name;                      // optimizer.type, in DeepSpeed's spelling
+  std::vector<const char*> other_names;  // Hugging Face's, in TrainingArguments.optim
+  std::vector<RuleParameter> (*parameters)();
+  /// States that `config`, which is complete(), requires.
+  std::vector<StateKind> (*states)(const OptimizerConfig& config);
+  /// One pass over memory. The tensors are in the stream's memory.
+  void (*update)(const Stream& stream, const UpdateTensors& tensors, const UpdateStep& step);
+  /// Checks that the parameters agree with each other; null: nothing to check.
+  void (*check)(Settings& settings, ErrorList& errors) = nullptr;
+};
+
+/// All optimizers, in the order in which errors and the reference list them.
+std::span<const OptimizerRule* const> optimizer_rules();
+/// The optimizer called `name`, a value of OptimizerConfig::type.
+const OptimizerRule& optimizer_rule(const std::string& name);
+
+/// `config` with the defaults of the numbers that it lacks.
+OptimizerConfig complete(OptimizerConfig config);
+/// States of the optimizer of a job.
+std::vector<StateKind> states_of(const OptimizerConfig& config);
+
+}  // namespace triax
