@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Learning rate and AdamW's betas of each step, by the table of schedules in src/config/rates.
+// Learning rate and betas of each step, by the table of schedules in src/config/rates.
 #include <cstdint>
 
 #include "src/config/config.hpp"
