@@ -42,9 +42,13 @@ void each_difference(const CheckpointHeader& header, const ModelConfig& model, V
   const auto saved = nlohmann::json::parse(
       huggingface_config(model_from_huggingface(header.model, "the checkpoint's model")));
   const auto wanted = nlohmann::json::parse(huggingface_config(model));
-  for (const auto& [key, value] : wanted.items())
+  auto both = saved;
+  both.update(wanted);
+  for (const auto& [key, _] : both.items()) {
+    const auto value = wanted.value(key, nlohmann::json());
     if (const auto there = saved.value(key, nlohmann::json()); there != value)
       visit(key, there.dump(), value.dump());
+  }
 }
 
 using Texts = std::vector<std::string>;

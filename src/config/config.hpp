@@ -47,7 +47,7 @@ struct ModelConfig {
   std::vector<bool> windowed = {};  // by block; empty: no block
   float embedding_scale = 1.0F;     // factor on token embeddings
   float residual_scale = 1.0F;      // factor on outputs of attention and MLP, before they are added
-  float logit_scale = 1.0F;         // factor on logits
+  float logit_divisor = 1.0F;       // of the logits
   float attention_scale = 0.0F;     // of q k^T; 0: 1 / sqrt(head_size)
   float attention_soft_cap = 0.0F;  // bound of attention scores; 0: none
   float logit_soft_cap = 0.0F;      // bound of logits; 0: none

@@ -12,6 +12,8 @@ namespace {
 
 double count_with_blocks(ModelConfig model, int blocks) {
   model.layers = blocks;
+  model.windowed.clear();
+  model.rotary.clear();
   double count = 0.0;
   for (const GlobalTensor& tensor : global_tensors(model)) {
     double elements = 1.0;

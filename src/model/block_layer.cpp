@@ -42,7 +42,7 @@ struct BlockLayer::Scratch {
     partial = take("partial output", shape.rows);
     summed = gathers ? take("summed output", shape.local_rows) : partial;
     if (block.dropout_ > 0.0F || block.residual_scale_ != 1.0F)
-      changed = take("dropout gradient", shape.local_rows);
+      changed = take("changed gradient", shape.local_rows);
     dfull = gathers ? take("gathered gradient", shape.rows) : Tensor{};
     if (block.attention_post_norm_ || block.mlp_post_norm_)
       normed_out = take("normed output", shape.local_rows);

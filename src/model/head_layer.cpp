@@ -47,7 +47,7 @@ std::vector<ParameterSpec> head_params(const ModelConfig& model, const TensorSha
 HeadLayer::HeadLayer(const ModelConfig& model, const TensorShard& shard)
     : width_(model.hidden),
       soft_cap_(model.logit_soft_cap),
-      scale_(model.logit_scale),
+      scale_(1.0F / model.logit_divisor),
       shard_(shard),
       vocabulary_(vocabulary_shard(model.vocabulary, shard)),
       norm_(model, family_of(model).block.outside.final_norm, shard),

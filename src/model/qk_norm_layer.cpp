@@ -2,6 +2,7 @@
 #include "src/model/qk_norm_layer.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/norm/qk_norm.hpp"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/trainer/step_runner.hpp"
-#include "src/model/stage/partition.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "kernels/random/random.hpp"
+#include "src/model/stage/partition.hpp"
 #include "src/recipe/lr_schedule.hpp"
 
 namespace triax {

@@ -12,7 +12,7 @@ inline auto members(const ModelConfig& m) {
   return std::tie(m.architecture, m.layers, m.heads, m.kv_heads, m.head_size, m.hidden,
                   m.intermediate, m.positions, m.vocabulary, m.norm_epsilon, m.rope_theta,
                   m.rope_scaling, m.local_rope_theta, m.rotary_size, m.rotary, m.window, m.windowed,
-                  m.embedding_scale, m.residual_scale, m.logit_scale, m.attention_scale,
+                  m.embedding_scale, m.residual_scale, m.logit_divisor, m.attention_scale,
                   m.attention_soft_cap, m.logit_soft_cap, m.parallel_residual, m.exact_gelu,
                   m.tied_embeddings, m.qkv_bias, m.attention_output_bias, m.mlp_bias,
                   m.initializer_range, m.embedding_dropout, m.attention_dropout, m.residual_dropout,

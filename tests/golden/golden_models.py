@@ -1,4 +1,4 @@
-"""The three architectures of the golden cases in plain tensor operations.
+"""The architectures gpt2, llama and qwen2 of the golden cases in plain tensor operations.
 
 Written out so that the results owe nothing to a library's choice of kernels or to its float32 islands (Hugging
 Face rotates and normalises in float32). In a forward `c` is config.json, `p` maps Hugging Face's tensor names to

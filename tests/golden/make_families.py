@@ -33,7 +33,7 @@ CASES = {
                       "layer_types": ["full_attention", "full_attention", "sliding_attention", "sliding_attention"]},
     "mistral": SIZES | {"model_type": "mistral", "num_hidden_layers": 3, "sliding_window": 13, "rope_theta": 10000.0},
     "olmo2": SIZES | {"model_type": "olmo2", "num_hidden_layers": 3, "rope_theta": 10000.0, "head_dim": 8,
-                      "pad_token_id": 0, "eos_token_id": 1},
+                      "attention_bias": True, "pad_token_id": 0, "eos_token_id": 1},
     "olmo3": SIZES | {"model_type": "olmo3", "num_hidden_layers": 5, "sliding_window": 9, "head_dim": 8,
                       "pad_token_id": 0, "eos_token_id": 1,
                       "rope_parameters": {
@@ -63,6 +63,7 @@ CASES = {
                "tie_word_embeddings": False, "layer_norm_eps": 1e-5},
     "granite": SIZES | {"model_type": "granite", "num_hidden_layers": 3, "head_dim": 8, "embedding_multiplier": 6.0,
                         "attention_multiplier": 0.2, "residual_multiplier": 0.4, "logits_scaling": 3.0,
+                        "attention_bias": True, "mlp_bias": True,
                         "tie_word_embeddings": True, "rope_theta": 10000.0},
 }
 DISK_NAMES = {"gpt_neox": {"lm_head.weight": "embed_out.weight"}}  # where memory and files differ

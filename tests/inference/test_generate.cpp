@@ -202,7 +202,8 @@ TEST_P(GeneratorTest, ContextIsAtMostTheModels) {
 
 INSTANTIATE_TEST_SUITE_P(Architectures, GeneratorTest,
                          testing::Values("gpt2-odd", "llama-odd", "llama-scaled", "llama-biased",
-                                         "llama-yarn", "qwen2-odd"),
+                                         "llama-yarn", "qwen2-odd", "gemma2", "gemma3", "granite",
+                                         "olmo3", "smollm3", "pythia"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::replace(name.begin(), name.end(), '-', '_');

@@ -95,7 +95,8 @@ TEST(Placement, ThreadsChangeRoundingsAlone) {
 }
 
 TEST(Placement, RecomputeChangesNoBit) {
-  for (const auto& [name, layers] : {std::pair{"gpt2-odd", 1}, {"qwen2-tiny", 99}})
+  for (const auto& [name, layers] :
+       {std::pair{"gpt2-odd", 1}, {"qwen2-tiny", 99}, {"olmo2", 1}, {"gemma2", 99}, {"pythia", 99}})
     for (Layout layout :
          possible({{.micro = 2},
                    {.tensor = 2, .micro = 2},

@@ -25,20 +25,25 @@ void put(Settings& settings, const std::string& path, json value, const Origin& 
   settings.put(path, {std::move(value), source, origin, false, Treatment::obeyed});
 }
 
+// Keys of the family that are null in a source, where null is a value.
+std::vector<const Key*> null_keys(const Settings& settings, const ModelSource& source) {
+  std::vector<const Key*> keys;
+  const std::string family = settings.type_of("model.");
+  for (const Key& key : settings.table().keys()) {
+    if (!key.may_be_null || std::ranges::find(key.scope, family) == key.scope.end()) continue;
+    const std::string name = key.path.substr(std::string("model.").size());
+    if (source.root.contains(name) && source.root[name].is_null()) keys.push_back(&key);
+  }
+  return keys;
+}
+
 // Defaults of all keys that no source sets. A source may say null where that is a value: for
 // transformers, "num_key_value_heads": null is not its default number.
 void put_defaults(Settings& settings, const std::vector<ModelSource>& sources) {
   std::vector<std::string> nulls;
-  const std::string family = settings.type_of("model.");
-  for (const Key& key : settings.table().keys()) {
-    if (!key.may_be_null || settings.has(key.path)) continue;
-    if (std::ranges::find(key.scope, family) == key.scope.end()) continue;
-    const std::string name = key.path.substr(std::string("model.").size());
-    if (std::ranges::any_of(sources, [&](const ModelSource& source) {
-          return source.root.contains(name) && source.root[name].is_null();
-        }))
-      nulls.push_back(key.path);
-  }
+  for (const ModelSource& source : sources)
+    for (const Key* key : null_keys(settings, source))
+      if (!settings.has(key->path)) nulls.push_back(key->path);
   take_defaults(settings, true);
   for (const std::string& path : nulls) put(settings, path, nullptr, {}, "default");
 }
@@ -79,6 +84,9 @@ void take_keys(Settings& settings, const std::vector<ModelSource>& sources, Erro
       keys.erase(key);
     const OriginOf origin_of = [&](const std::string& path) { return source.origin_of(path); };
     take_values(settings, keys, "model", origin_of, source.strict, errors);
+    // A null is a value of some keys: it overrides an earlier source.
+    for (const Key* key : null_keys(settings, source))
+      settings.put(key->path, {nullptr, {}, {}, false, Treatment::obeyed});
   }
 }
 

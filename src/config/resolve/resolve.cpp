@@ -15,6 +15,7 @@
 #include "src/config/source/absolute_path.hpp"
 #include "src/config/source/file_look.hpp"
 #include "src/config/source/pattern.hpp"
+#include "src/model/families/families.hpp"
 
 namespace triax {
 namespace {
@@ -151,6 +152,17 @@ void check_clipping(Settings& s, ErrorList& errors) {
                       s.number(value), norm, s.number(norm)));
 }
 
+// Rounding at random numbers the elements of each tensor, in a few boxes of it.
+void check_rounding(Settings& s, const ModelConfig& m, ErrorList& errors) {
+  const std::string rounding = "optimizer.params.stochastic_rounding";
+  if (!s.sound({"model", rounding}) || !s.has(rounding) || !s.boolean(rounding)) return;
+  if (family_of(m).block.qkv != QkvLayout::heads) return;
+  s.error(errors, rounding,
+          fmt::format("is not built yet for {}, which keeps queries, keys and values of a head "
+                      "together. Leave it out",
+                      m.architecture));
+}
+
 // Some rotary positions depend on the length of sequences, which a run keeps.
 void warn_of_length(Settings& s, const ModelConfig& m) {
   const std::string length = "data.seq_length";
@@ -219,6 +231,7 @@ void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_fil
             fmt::format(
                 "{0} is more than the model's {1} positions. Set it to at most {1}, or to \"auto\"",
                 length, m.positions));
+  check_rounding(s, m, errors);
   warn_of_length(s, m);
   auto train_patterns = data_files(s, "data.train", job_file, errors, missing);
   auto valid_patterns = data_files(s, "data.valid", job_file, errors, missing);

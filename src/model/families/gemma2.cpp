@@ -35,7 +35,7 @@ std::vector<Key> shared_keys(int positions, int vocabulary, double theta,
   k.push_back(
       accepted("model.hidden_act", string, nullptr, "older name; hidden_activation counts"));
   k.push_back(attention_bias_key());
-  k.push_back(obeyed("model.query_pre_attn_scalar", number, 256, above(0),
+  k.push_back(obeyed("model.query_pre_attn_scalar", integer, 256, from_to(1, 1e6),
                      "attention scores are divided by its square root"));
   k.push_back(
       obeyed(logit_cap, number, cap, above(0), "bound of the logits; null: none").or_null());
@@ -95,7 +95,6 @@ void write_shared(const ModelConfig& m, nlohmann::ordered_json& root) {
   root.erase("hidden_act");
   root["hidden_activation"] = "gelu_pytorch_tanh";
   root["attention_bias"] = m.attention_output_bias;
-  // An integer for all published models; transformers takes integers alone.
   root["query_pre_attn_scalar"] = std::llround(1.0 / (scale * scale));
   root["final_logit_softcapping"] = nullptr;
   if (m.logit_soft_cap > 0.0F) root["final_logit_softcapping"] = shortest(m.logit_soft_cap);

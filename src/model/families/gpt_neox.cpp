@@ -3,6 +3,7 @@
 // and rotary positions in part of each head.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "src/model/families/keys/decoder.hpp"
@@ -64,6 +65,7 @@ void read(Settings& s, ModelConfig& m, ErrorList& errors) {
   m.exact_gelu = s.string("model.hidden_act") == "gelu";
   m.parallel_residual = s.boolean("model.use_parallel_residual");
   m.qkv_bias = m.attention_output_bias = s.boolean("model.attention_bias");
+  m.mlp_bias = true;
   m.attention_dropout = static_cast<float>(s.number("model.attention_dropout"));
   m.embedding_dropout = m.residual_dropout = static_cast<float>(s.number("model.hidden_dropout"));
   read_rope_section(s, m, errors);

@@ -37,7 +37,7 @@ void read(Settings& s, ModelConfig& m, ErrorList& errors) {
   m.embedding_scale = static_cast<float>(s.number(embedding));
   m.residual_scale = static_cast<float>(s.number(residual));
   m.attention_scale = static_cast<float>(s.number(scores));
-  m.logit_scale = static_cast<float>(1.0 / s.number(logits));
+  m.logit_divisor = static_cast<float>(s.number(logits));
 }
 
 void write(const ModelConfig& m, nlohmann::ordered_json& root) {
@@ -47,7 +47,7 @@ void write(const ModelConfig& m, nlohmann::ordered_json& root) {
   root["embedding_multiplier"] = shortest(m.embedding_scale);
   root["residual_multiplier"] = shortest(m.residual_scale);
   root["attention_multiplier"] = shortest(m.attention_scale);
-  root["logits_scaling"] = shortest(1.0F / m.logit_scale);
+  root["logits_scaling"] = shortest(m.logit_divisor);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Rows of the table of family.hpp, each defined in a file of its name or with its kin.
+// Rows of the table of families.hpp, each defined in a file of its name or with its kin.
 #include "src/model/families/families.hpp"
 
 namespace triax::families {

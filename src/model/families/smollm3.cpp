@@ -2,6 +2,7 @@
 // SmolLM3 (2025): a Llama in which every fourth block has no rotary positions.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "src/model/families/keys/decoder.hpp"
@@ -48,6 +49,8 @@ void read(Settings& s, ModelConfig& m, ErrorList& errors) {
   m.rotary.assign(static_cast<std::size_t>(m.layers), true);
   if (s.has(listed)) {
     const nlohmann::json& list = s.at(listed).value;
+    need(std::ranges::all_of(list, [](const auto& v) { return v == 0 || v == 1; }), {listed}, s,
+         listed, "has numbers that are neither 0 nor 1", errors);
     need(std::ssize(list) == m.layers, {listed, "model.num_hidden_layers"}, s, listed,
          fmt::format("{} entries for {} blocks", list.size(), m.layers), errors);
     for (std::size_t block = 0; block < std::min(list.size(), m.rotary.size()); ++block)

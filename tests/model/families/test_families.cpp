@@ -144,6 +144,40 @@ TEST(RotaryPositions, TurnAPartOfEachHead) {
             16);
 }
 
+TEST(RotaryPositions, OfAWindowAreABaseAlone) {
+  for (const char* other : {R"("type": "linear", "factor": 2.0)", R"("factor": 2.0)"})
+    EXPECT_THAT(model_error(text("olmo3", std::string(R"("rope_parameters": {"full_attention": {},
+        "sliding_attention": {)") + other + "}}")),
+                HasSubstr("sliding_attention"))
+        << other;
+  EXPECT_EQ(model(text("olmo3", R"("rope_parameters": {"full_attention": {"type": "linear",
+      "factor": 2.0}})"))
+                .rope_scaling,
+            (RopeScaling{"linear", 2.0}));
+}
+
+TEST(RotaryPositions, SharesComeBack) {
+  for (const auto& [head, size] : {std::pair{98, 2}, {88, 30}, {100, 58}, {104, 30}, {80, 32}}) {
+    ModelConfig m = model(text("phi3", fmt::format(R"("head_dim": {})", head)));
+    m.rotary_size = size;
+    EXPECT_EQ(model_from_huggingface(huggingface_config(m), "export").rotary_size, size)
+        << head << " " << size;
+  }
+}
+
+TEST(Smollm3, ListsAreOfZerosAndOnes) {
+  EXPECT_THAT(model_error(text("smollm3", R"("no_rope_layers": [0.5, 1, 1, 1, 1, 1, 1, 0])")),
+              HasSubstr("neither 0 nor 1"));
+}
+
+TEST(Granite, FactorsComeBack) {
+  for (const char* divisor : {"1.45", "3", "6.0", "13.37"}) {
+    const ModelConfig m = model(text("granite", std::string(R"("logits_scaling": )") + divisor));
+    const ModelConfig again = model_from_huggingface(huggingface_config(m), "export");
+    EXPECT_EQ(again.logit_divisor, m.logit_divisor) << divisor;
+  }
+}
+
 TEST(Gemma, BoundsMayBeLeftOut) {
   const ModelConfig said = model(text("gemma2", R"("attn_logit_softcapping": 20.0,
       "query_pre_attn_scalar": 64)"));
@@ -154,6 +188,8 @@ TEST(Gemma, BoundsMayBeLeftOut) {
       "final_logit_softcapping": null)"));
   EXPECT_EQ(none.attention_soft_cap, 0.0F);
   EXPECT_EQ(none.logit_soft_cap, 0.0F);
+  EXPECT_THAT(model_error(text("gemma2", R"("query_pre_attn_scalar": 2.5)")),
+              HasSubstr("query_pre_attn_scalar"));
   EXPECT_THAT(model_error(text("gemma3_text", R"("attn_logit_softcapping": 50.0)")),
               HasSubstr("is refused"));
 }

@@ -12,7 +12,7 @@
 
 namespace triax {
 
-/// Largest number of blocks: partition_blocks takes time quadratic in them.
+/// Largest number of blocks: partition_blocks takes time quadratic in them, for each chunk.
 inline constexpr double most_blocks = 1e4;
 
 /// Defaults of transformers' config class of a family.

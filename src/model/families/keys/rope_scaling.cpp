@@ -191,7 +191,11 @@ void write_local_rope(const ModelConfig& m, nlohmann::ordered_json& root) {
 }
 
 double rotary_share(const ModelConfig& m) {
-  return m.rotary_size == 0 ? 1.0 : static_cast<double>(m.rotary_size) / m.head_size;
+  if (m.rotary_size == 0) return 1.0;
+  double share = static_cast<double>(m.rotary_size) / m.head_size;
+  // Readers round the product down, as read_rotary_size does.
+  while (static_cast<int>(m.head_size * share) < m.rotary_size) share = std::nextafter(share, 1.0);
+  return share;
 }
 
 }  // namespace triax

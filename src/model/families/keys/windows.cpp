@@ -108,9 +108,13 @@ void write_windows(const ModelConfig& m, nlohmann::ordered_json& root) {
 }
 
 void write_qwen_windows(const ModelConfig& m, nlohmann::ordered_json& root) {
+  root["use_sliding_window"] = m.window > 0;
   if (m.window == 0) return;
-  root["use_sliding_window"] = true;
   write_windows(m, root);
+  // Readers without layer_types know windows from one block on.
+  const auto first = std::ranges::find(m.windowed, true);
+  if (std::all_of(first, m.windowed.end(), [](bool windowed) { return windowed; }))
+    root["max_window_layers"] = first - m.windowed.begin();
 }
 
 }  // namespace triax
