@@ -86,6 +86,14 @@ bool same(const std::string& path, const json& a, const json& b) {
   });
 }
 
+// Whether only one of two types of optimizer has the key: the change of type says it all.
+bool of_one_type(const std::map<std::string, json>& before, const std::map<std::string, json>& now,
+                 const std::string& path) {
+  const std::string type = "optimizer.type";
+  return path.starts_with("optimizer.params.") && value_of(before, type) != value_of(now, type) &&
+         before.contains(path) != now.contains(path);
+}
+
 json training_data(const std::string& job) {
   const json root = json::parse(job, nullptr, false);
   const json::json_pointer place("/data/train");
@@ -109,6 +117,7 @@ std::vector<std::string> job_changes(const std::string& there, const std::string
   std::vector<std::string> lines;
   for (const auto& [path, value] : all) {
     if (same(path, value_of(old_values, path), value_of(new_values, path))) continue;
+    if (of_one_type(old_values, new_values, path)) continue;
     const std::string from = shown(old_values, path);
     const std::string to = shown(new_values, path);
     lines.push_back(

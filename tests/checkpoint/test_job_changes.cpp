@@ -50,6 +50,18 @@ TEST(JobChanges, AFileSeenFromAnotherDirectoryIsTheSame) {
     EXPECT_THAT(job_changes(on("corpus/a.txt"), on(other)), testing::SizeIs(1)) << other;
 }
 
+// The parameters that only one of the two optimizers has are not named.
+TEST(JobChanges, NameAnotherOptimizer) {
+  auto other = job();
+  other["optimizer"] = {{"type", "SGD"},
+                        {"params", {{"lr", 0.25}, {"weight_decay", 0.5}, {"momentum", 0.9}}}};
+  EXPECT_THAT(job_changes(resolved(job()), resolved(other)),
+              ElementsAre(testing::HasSubstr("optimizer.params.lr: "),
+                          testing::HasSubstr("optimizer.params.weight_decay: "),
+                          "resumed with another optimizer.type: \"AdamW\" in the checkpoint, "
+                          "\"SGD\" now"));
+}
+
 TEST(JobChanges, NameEightBits) {
   auto other = job();
   other["bf16"] = {{"enabled", true}};

@@ -66,6 +66,21 @@ TEST_F(DeviceOffload, TheHostStepsParametersThatItHas) {
   expect_no_change(job, directory.path(), places);
 }
 
+// One state, or none: nothing to offload, so the device steps.
+TEST_F(DeviceOffload, OfOtherOptimizersStateChangesNoBit) {
+  const SharedDirectory directory;
+  for (const nlohmann::json& optimizer :
+       {nlohmann::json{{"type", "Lion"}}, nlohmann::json{{"type", "SGD"}}})
+    for (const char* type : {"f32", "bf16"}) {
+      SCOPED_TRACE(optimizer.dump() + type);
+      Layout layout = cut_layout();
+      layout.type = type;
+      auto job = job_of(layout);
+      job["optimizer"] = optimizer;
+      expect_no_change(job, directory.path(), state_places);
+    }
+}
+
 TEST_F(DeviceOffload, OfParametersHasTheLossesOfPytorch) {
   const GoldenCase golden = read_golden("gpt2-tiny");
   const auto job = parameters_in_host(on_device(golden_job(golden, cut_layout())));
