@@ -13,6 +13,10 @@
 
 namespace triax::test {
 
+/// Largest relative error of fifty steps, each of which rounds parameter and state twice: twice
+/// 50 x 2^-24. A parameter that has come close to 0 is off by more of itself.
+inline constexpr double fifty_roundings = 6e-6, fifty_roundings_near_zero = 2e-5;
+
 /// A parameter, its 16-bit weights if `weight_type` is one, and a state tensor.
 struct SteppedState {
   SteppedState(DType weight_type, std::int64_t n)

@@ -15,7 +15,7 @@ TEST_P(Adagrad, FiftyStepsAgreeWithReference) {
         GetParam(), adagrad, reference::adagrad,
         AdagradOptions{.weight_decay = 0.1, .clip_value = clip},
         [](AdagradOptions& options, unsigned step) { options.learning_rate = 0.01 / (1 + step); },
-        2e-6);
+        test::fifty_roundings);
 }
 
 TEST_P(Adagrad, AFactorThatIsNotANumberChangesNothing) {

@@ -12,7 +12,8 @@ class Sgd : public testing::TestWithParam<test::TypesAndSize> {
   static void expect_agreement(const SgdOptions& options) {
     test::expect_fifty_steps<reference::SgdState>(
         GetParam(), sgd, reference::sgd, options,
-        [](SgdOptions& of_step, unsigned step) { of_step.first = step == 0; }, 2e-6);
+        [](SgdOptions& of_step, unsigned step) { of_step.first = step == 0; },
+        test::fifty_roundings_near_zero);
   }
 };
 
