@@ -35,7 +35,8 @@ void add_communication(Keys& k) {
   k.push_back(accepted("gradient_predivide_factor", number, 1.0, divided));
   k.push_back(accepted("sparse_gradients", boolean, false, "embedding gradients are sent dense"));
   k.push_back(accepted("disable_allgather", boolean, false, "internal to DeepSpeed"));
-  k.push_back(accepted("zero_allow_untested_optimizer", boolean, false, "the optimizers are tested"));
+  k.push_back(
+      accepted("zero_allow_untested_optimizer", boolean, false, "the optimizers are tested"));
   k.push_back(accepted("zero_force_ds_cpu_optimizer", boolean, true, "internal to DeepSpeed"));
   k.push_back(
       accepted("dataloader_drop_last", boolean, false, "samples wrap around into the next epoch"));
