@@ -43,6 +43,8 @@ std::vector<Key> shared_keys(int positions, int vocabulary, double theta,
   k.push_back(layer_types_key());
   k.push_back(refused("model.use_bidirectional_attention", boolean, false,
                       "attention to later tokens", "triax trains causal models"));
+  k.push_back(accepted("model.sliding_window_size", integer, nullptr,
+                       "in published files; sliding_window counts"));
   k.push_back(accepted("model.cache_implementation", string, nullptr, "Hugging Face bookkeeping"));
   for (Key& key : foreign_keys({"attn_logit_softcapping", "final_logit_softcapping"}))
     k.push_back(std::move(key));

@@ -43,6 +43,9 @@ std::vector<Key> keys() {
   add(obeyed("model.hidden_dropout", number, 0.0, from_below(0, 1),
              "dropout after the embedding, attention and MLP")
           .in("probability"));
+  for (const char* old : {"attention_probs_dropout_prob", "hidden_dropout_prob"})
+    add(accepted(std::string("model.") + old, number, nullptr,
+                 "in published files; transformers does not use it"));
   add(accepted("model.classifier_dropout", number, nullptr,
                "for classification heads, which triax does not have"));
   add(partial_rotary_key(0.25));

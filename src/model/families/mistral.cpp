@@ -16,6 +16,8 @@ std::vector<Key> keys() {
   std::vector<Key> k = decoder_keys(
       {.intermediate = 14336, .positions = 131072, .vocabulary = 32000, .kv_heads = 8});
   k.push_back(window_key(4096));
+  k.push_back(refused("model.attention_bias", boolean, false, "biases of attention's maps",
+                      "this architecture has none"));
   k.push_back(refused("model.layer_types", strings, nullptr, "attention of each block",
                       "all blocks of a mistral have the window"));
   for (Key& key : foreign_keys()) k.push_back(std::move(key));

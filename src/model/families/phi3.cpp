@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Phi-3, Phi-3.5 and Phi-4 (text): a Llama that keeps queries, keys and values in one tensor, and
 // gate and up in another.
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "src/model/families/keys/decoder.hpp"
@@ -26,6 +28,11 @@ std::vector<Key> keys() {
   k.push_back(accepted("model.embd_pdrop", number, 0.0,
                        "dropout after the embedding; transformers does not use it"));
   k.push_back(window_key(nullptr));
+  k.push_back(refused("model.lm_head_bias", boolean, false, "bias of the head",
+                      "this architecture has none"));
+  for (const char* unused : {"attention_bias", "mlp_bias", "full_attn_mod", "interpolate_factor"})
+    k.push_back(accepted(std::string("model.") + unused, any, nullptr,
+                         "in published files; transformers does not use it"));
   for (Key& key : foreign_keys({"partial_rotary_factor"})) k.push_back(std::move(key));
   return k;
 }
@@ -33,8 +40,16 @@ std::vector<Key> keys() {
 void read(Settings& s, ModelConfig& m, ErrorList& errors) {
   const std::string original = "model.rope_scaling.original_max_position_embeddings";
   constexpr int default_original = 4096;
-  if (s.string("model.rope_scaling.rope_type") != "default") derive(s, original, default_original);
+  const std::string type = "model.rope_scaling.rope_type";
+  if (s.string(type) == "default")
+    s.put(original, {nullptr, "default", {}, false, Treatment::obeyed});  // all files have it
+  else
+    derive(s, original, default_original);
   read_decoder(s, m, errors);
+  m.qkv_bias = m.attention_output_bias = m.mlp_bias = false;
+  need(s.string(type) == "default" || s.string(type) == "longrope", {type}, s, type,
+       fmt::format("\"{}\" is not for a phi3. Use \"longrope\", or leave it out", s.string(type)),
+       errors);
   m.residual_dropout = static_cast<float>(s.number("model.resid_pdrop"));
   m.window = static_cast<int>(said_window(s));
   if (m.window > 0) m.windowed.assign(static_cast<std::size_t>(m.layers), true);

@@ -12,6 +12,8 @@ std::vector<Key> keys() {
   std::vector<Key> k = decoder_keys(
       {.intermediate = 22016, .positions = 32768, .vocabulary = 151936, .kv_heads = 32});
   for (Key& key : qwen_window_keys()) k.push_back(std::move(key));
+  k.push_back(refused("model.use_mrope", KeyType::boolean, false, "rotary positions of images",
+                      "triax has text positions only"));
   for (Key& key : foreign_keys()) k.push_back(std::move(key));
   return k;
 }

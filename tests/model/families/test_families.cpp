@@ -165,6 +165,16 @@ TEST(RotaryPositions, SharesComeBack) {
   }
 }
 
+TEST(Phi3, HasNoOtherKindsOfRotaryPositions) {
+  EXPECT_THAT(model_error(text("phi3", R"("rope_scaling": {"type": "linear", "factor": 2.0})")),
+              HasSubstr("\"linear\" is not for a phi3"));
+  std::vector<std::string> warnings;
+  model_from_huggingface(
+      text("phi3", R"("original_max_position_embeddings": 4096, "attention_bias": false)"),
+      "config.json", &warnings);
+  EXPECT_THAT(warnings, testing::IsEmpty()) << "of a file as published";
+}
+
 TEST(Smollm3, ListsAreOfZerosAndOnes) {
   EXPECT_THAT(model_error(text("smollm3", R"("no_rope_layers": [0.5, 1, 1, 1, 1, 1, 1, 0])")),
               HasSubstr("neither 0 nor 1"));
