@@ -30,6 +30,20 @@ void move_original_context(ModelSource& source) {
   source.written_as[std::string("model.rope_scaling.") + key] = std::string(section) + key;
 }
 
+// Takes the bases by type of block from rope_parameters beside rope_scaling, which has none.
+void take_nested_bases(ModelSource& source, const std::string& home) {
+  const json nested = source.root.value("rope_parameters", json());
+  if (home != "rope_scaling" || !nested.is_object()) return;
+  for (const auto& [type, key] :
+       {std::pair{"full_attention", "rope_theta"}, {"sliding_attention", "rope_local_base_freq"}}) {
+    const json::json_pointer base(std::string("/") + type + "/rope_theta");
+    if (!nested.contains(base)) continue;
+    source.root[key] = nested[base];
+    source.written_as[std::string(section) + key] =
+        fmt::format("model.rope_parameters.{}.rope_theta", type);
+  }
+}
+
 // Converts rope_parameters to rope_theta, partial_rotary_factor and rope_scaling.
 void move_rope_parameters(ModelSource& source) {
   json& root = source.root;
@@ -42,6 +56,7 @@ void move_rope_parameters(ModelSource& source) {
                                                        : "";
   if (home.empty()) return;
   json rope = root[home];
+  take_nested_bases(source, home);
   root.erase("rope_parameters");
   root["rope_scaling"] = json::object();
   source.written_as["model.rope_scaling"] = section + home;
@@ -68,12 +83,16 @@ void normalise(ModelSource& source) {
 
 namespace {
 
-// Gives a key that was written as model.<from> the name `to`.
+// Gives the key `from` its newer name `to`. If a file has both, the older counts, unless the newer
+// stood in rope_parameters: as at Hugging Face.
 void rename(ModelSource& source, const std::string& from, const std::string& to) {
-  if (!source.root.contains(from) || source.root.contains(to)) return;
-  source.root[to] = source.root[from];
-  source.root.erase(from);
-  source.written_as[section + to] = section + from;
+  json& root = source.root;
+  if (!root.contains(from)) return;
+  if (!root.contains(to) || !source.written_as.contains(section + to)) {
+    root[to] = root[from];
+    source.written_as[section + to] = section + from;
+  }
+  root.erase(from);
 }
 
 // Whether rotary positions have nothing but a base.

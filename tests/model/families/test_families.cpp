@@ -165,6 +165,20 @@ TEST(RotaryPositions, SharesComeBack) {
   }
 }
 
+TEST(RotaryPositions, OfFilesWithOldAndNewKeysAreThoseOfHuggingFace) {
+  const std::string neox = R"({"model_type": "gpt_neox", "num_hidden_layers": 2,
+      "num_attention_heads": 4, "hidden_size": 128, "vocab_size": 100, "rotary_emb_base": 500)";
+  EXPECT_EQ(model(neox + R"(, "rope_theta": 700})").rope_theta, 500.0);
+  EXPECT_EQ(model(neox + R"(, "rope_parameters": {"rope_theta": 700}})").rope_theta, 700.0);
+  const ModelConfig m = model(text("gemma3_text", R"("rope_theta": 333,
+      "rope_scaling": {"rope_type": "linear", "factor": 2.0}, "rope_parameters": {
+      "full_attention": {"rope_type": "default", "rope_theta": 5e5},
+      "sliding_attention": {"rope_type": "default", "rope_theta": 300.0}})"));
+  EXPECT_EQ(m.rope_theta, 5e5);
+  EXPECT_EQ(m.local_rope_theta, 300.0);
+  EXPECT_EQ(m.rope_scaling, (RopeScaling{"linear", 2.0}));
+}
+
 TEST(Phi3, HasNoOtherKindsOfRotaryPositions) {
   EXPECT_THAT(model_error(text("phi3", R"("rope_scaling": {"type": "linear", "factor": 2.0})")),
               HasSubstr("\"linear\" is not for a phi3"));
