@@ -124,9 +124,14 @@ ModelSource file_source(const std::string& text, const std::string& file, ErrorL
 
 namespace {
 
-// "; nearest: mistral" for a family's or a class's name.
-std::string nearest(const json& value) {
+// "; nearest: mistral" for a family's or a class's name. Models of text and images have their text
+// model's config.json inside theirs.
+std::string nearest(const ModelSource& source, const json& value) {
   if (!value.is_string()) return {};
+  const json inner = source.root.value(json::json_pointer("/text_config/model_type"), json());
+  if (const Family* text = inner.is_string() ? find_family(inner) : nullptr; text != nullptr)
+    return fmt::format("; its text_config is a {}: give a directory of that text model alone",
+                       text->name);
   std::vector<std::string> names;
   for (const Family* family : all_families()) {
     names.emplace_back(family->name);
@@ -145,8 +150,9 @@ const Family* named_family(const ModelSource& source, ErrorList& errors) {
   const auto take = [&](const std::string& key, const json& value, const Family* named) {
     const auto path = section + key;
     if (named == nullptr)
-      errors.add(source.origin_of(path), fmt::format("{}: {} is not known (known: {}{})", path,
-                                                     value.dump(), family_names(), nearest(value)));
+      errors.add(source.origin_of(path),
+                 fmt::format("{}: {} is not known (known: {}{})", path, value.dump(),
+                             family_names(), nearest(source, value)));
     else if (known != nullptr && known != named)
       errors.add(source.origin_of(path),
                  path + ": " + value.dump() + " contradicts " + known->name);

@@ -18,6 +18,7 @@ using enum KeyType;
 
 const std::string attention_cap = "model.attn_logit_softcapping";
 const std::string logit_cap = "model.final_logit_softcapping";
+constexpr const char* pattern_path = "model.sliding_window_pattern";
 
 std::vector<Key> shared_keys(int positions, int vocabulary, double theta,
                              const nlohmann::json& cap) {
@@ -62,7 +63,7 @@ std::vector<Key> keys_of_3() {
   std::vector<Key> k = shared_keys(131072, 262208, 1e6, nullptr);
   k.push_back(refused(attention_cap, number, nullptr, "bound of attention scores",
                       "transformers does not use it for Gemma 3"));
-  k.push_back(obeyed("model.sliding_window_pattern", integer, 6, at_least(1),
+  k.push_back(obeyed(pattern_path, integer, 6, at_least(1),
                      "every n-th block has no window, if layer_types is absent"));
   k.push_back(local_theta_key(10000.0));
   return k;
@@ -72,22 +73,24 @@ float cap_of(const Settings& s, const std::string& path) {
   return s.has(path) ? static_cast<float>(s.number(path)) : 0.0F;
 }
 
-void read_shared(Settings& s, ModelConfig& m, int pattern, ErrorList& errors) {
+// `pattern_key` sets `pattern`; null: none does.
+void read_shared(Settings& s, ModelConfig& m, const char* pattern_key, std::int64_t pattern,
+                 ErrorList& errors) {
   read_decoder(s, m, errors);
   m.attention_scale = static_cast<float>(1.0 / std::sqrt(s.number("model.query_pre_attn_scalar")));
   m.embedding_scale = std::sqrt(static_cast<float>(m.hidden));
   m.logit_soft_cap = cap_of(s, logit_cap);
-  read_windows(
-      s, m, said_window(s), [&](int block) { return (block + 1) % pattern != 0; }, errors);
+  read_windows(s, m, said_window(s),
+               {pattern_key, [&](int block) { return (block + 1) % pattern != 0; }}, errors);
 }
 
 void read_2(Settings& s, ModelConfig& m, ErrorList& errors) {
-  read_shared(s, m, 2, errors);
+  read_shared(s, m, nullptr, 2, errors);
   m.attention_soft_cap = cap_of(s, attention_cap);
 }
 
 void read_3(Settings& s, ModelConfig& m, ErrorList& errors) {
-  read_shared(s, m, static_cast<int>(s.integer("model.sliding_window_pattern")), errors);
+  read_shared(s, m, pattern_path, s.integer(pattern_path), errors);
   read_local_theta(s, m);
 }
 

@@ -42,8 +42,8 @@ std::vector<Key> keys_of_3() {
 void read_3(Settings& s, ModelConfig& m, ErrorList& errors) {
   constexpr int pattern = 4;
   read_decoder(s, m, errors);
-  read_windows(
-      s, m, said_window(s), [](int block) { return (block + 1) % pattern != 0; }, errors);
+  read_windows(s, m, said_window(s),
+               {nullptr, [](int block) { return (block + 1) % pattern != 0; }}, errors);
   read_local_theta(s, m);
 }
 

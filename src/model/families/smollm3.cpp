@@ -15,6 +15,7 @@ namespace {
 using enum KeyType;
 
 const std::string listed = "model.no_rope_layers";
+const std::string interval_path = "model.no_rope_layer_interval";
 
 std::vector<Key> keys() {
   std::vector<Key> k = decoder_keys({.layers = 36,
@@ -30,7 +31,7 @@ std::vector<Key> keys() {
   k.push_back(mlp_bias_key());
   k.push_back(obeyed(listed, numbers, nullptr, from_to(0, 1),
                      "by block: 1 if it has rotary positions, 0 if not"));
-  k.push_back(obeyed("model.no_rope_layer_interval", integer, 4, at_least(1),
+  k.push_back(obeyed(interval_path, integer, 4, at_least(1),
                      "every n-th block has no rotary positions, if no_rope_layers is absent"));
   k.push_back(obeyed("model.use_sliding_window", boolean, false, anything(),
                      "some blocks attend in a window"));
@@ -45,8 +46,11 @@ std::vector<Key> keys() {
 
 void read(Settings& s, ModelConfig& m, ErrorList& errors) {
   read_decoder(s, m, errors);
-  const std::int64_t interval = s.integer("model.no_rope_layer_interval");
+  const std::int64_t interval = s.integer(interval_path);
   m.rotary.assign(static_cast<std::size_t>(m.layers), true);
+  for (int block = 0; block < m.layers; ++block)
+    m.rotary[static_cast<std::size_t>(block)] = (block + 1) % interval != 0;
+  const std::vector<bool> ruled = m.rotary;
   if (s.has(listed)) {
     const nlohmann::json& list = s.at(listed).value;
     need(std::ranges::all_of(list, [](const auto& v) { return v == 0 || v == 1; }), {listed}, s,
@@ -55,13 +59,13 @@ void read(Settings& s, ModelConfig& m, ErrorList& errors) {
          fmt::format("{} entries for {} blocks", list.size(), m.layers), errors);
     for (std::size_t block = 0; block < std::min(list.size(), m.rotary.size()); ++block)
       m.rotary[block] = list[block] != 0;
-  } else {
-    for (int block = 0; block < m.layers; ++block)
-      m.rotary[static_cast<std::size_t>(block)] = (block + 1) % interval != 0;
+    if (s.at(interval_path).source != "default" && m.rotary != ruled)
+      s.warn(interval_path, "has no effect, as no_rope_layers lists the blocks: set that");
   }
   const std::int64_t window = s.boolean("model.use_sliding_window") ? said_window(s) : 0;
-  read_windows(
-      s, m, window, [&](int block) { return !m.rotary[static_cast<std::size_t>(block)]; }, errors);
+  read_windows(s, m, window,
+               {nullptr, [&](int block) { return !m.rotary[static_cast<std::size_t>(block)]; }},
+               errors);
 }
 
 void write(const ModelConfig& m, nlohmann::ordered_json& root) {

@@ -189,6 +189,33 @@ TEST(Phi3, HasNoOtherKindsOfRotaryPositions) {
   EXPECT_THAT(warnings, testing::IsEmpty()) << "of a file as published";
 }
 
+// Rules that lists of blocks make void are said, unless they agree with the lists.
+TEST(Families, RulesBesideListsAreSaid) {
+  const auto warnings_of = [](const std::string& family, const std::string& more) {
+    std::vector<std::string> warnings;
+    model_from_huggingface(text(family, more), "config.json", &warnings);
+    return warnings;
+  };
+  const char* some = R"("no_rope_layers": [1, 0, 1, 0, 1, 0, 1, 0], "no_rope_layer_interval": )";
+  EXPECT_THAT(warnings_of("smollm3", some + std::string("3")),
+              ElementsAre(HasSubstr("model.no_rope_layer_interval: has no effect")));
+  EXPECT_THAT(warnings_of("smollm3", some + std::string("2")), testing::IsEmpty());
+  const char* last = R"("sliding_window": 8, "layer_types": ["full_attention", "full_attention",
+      "full_attention", "full_attention", "full_attention", "full_attention", "full_attention",
+      "sliding_attention"])";
+  EXPECT_THAT(
+      warnings_of("qwen3",
+                  std::string(R"("use_sliding_window": true, "max_window_layers": 6, )") + last),
+      ElementsAre(HasSubstr("model.max_window_layers: has no effect")));
+  EXPECT_THAT(warnings_of("gemma3_text", std::string(R"("sliding_window_pattern": 2, )") + last),
+              ElementsAre(HasSubstr("model.sliding_window_pattern: has no effect")));
+}
+
+TEST(Families, TextModelsInsideOthersAreNamed) {
+  EXPECT_THAT(model_error(text("gemma3", R"("text_config": {"model_type": "gemma3_text"})")),
+              HasSubstr("its text_config is a gemma3_text"));
+}
+
 TEST(Smollm3, ListsAreOfZerosAndOnes) {
   EXPECT_THAT(model_error(text("smollm3", R"("no_rope_layers": [0.5, 1, 1, 1, 1, 1, 1, 0])")),
               HasSubstr("neither 0 nor 1"));

@@ -75,15 +75,14 @@ std::int64_t said_window(const Settings& s) {
   return s.has(window_path) ? s.integer(window_path) : 0;
 }
 
-void read_windows(Settings& s, ModelConfig& m, std::int64_t window,
-                  const std::function<bool(int)>& rule, ErrorList& errors) {
-  if (s.has(types_path)) {
-    m.windowed = listed_windows(s, m, window, errors);
-  } else {
-    m.windowed.assign(static_cast<std::size_t>(m.layers), false);
-    for (int block = 0; block < m.layers; ++block)
-      m.windowed[static_cast<std::size_t>(block)] = window > 0 && rule(block);
-  }
+void read_windows(Settings& s, ModelConfig& m, std::int64_t window, const WindowRule& rule,
+                  ErrorList& errors) {
+  std::vector<bool> ruled(static_cast<std::size_t>(m.layers), false);
+  for (int block = 0; block < m.layers; ++block)
+    ruled[static_cast<std::size_t>(block)] = window > 0 && rule.windowed(block);
+  m.windowed = s.has(types_path) ? listed_windows(s, m, window, errors) : ruled;
+  if (rule.key != nullptr && s.at(rule.key).source != "default" && m.windowed != ruled)
+    s.warn(rule.key, "has no effect, as layer_types lists the blocks with a window: set that");
   m.window = static_cast<int>(window);
   if (window == 0 || std::ranges::find(m.windowed, true) == m.windowed.end()) {
     m.window = 0;
@@ -94,8 +93,8 @@ void read_windows(Settings& s, ModelConfig& m, std::int64_t window,
 void read_qwen_windows(Settings& s, ModelConfig& m, ErrorList& errors) {
   const std::int64_t window = s.boolean("model.use_sliding_window") ? said_window(s) : 0;
   const std::int64_t first = s.integer("model.max_window_layers");
-  read_windows(
-      s, m, window, [&](int block) { return block >= first; }, errors);
+  read_windows(s, m, window, {"model.max_window_layers", [&](int block) { return block >= first; }},
+               errors);
 }
 
 void write_windows(const ModelConfig& m, nlohmann::ordered_json& root) {

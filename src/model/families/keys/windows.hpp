@@ -20,10 +20,16 @@ Key layer_types_key();
 /// Rows of Qwen's keys: windows from block max_window_layers on, if use_sliding_window.
 std::vector<Key> qwen_window_keys();
 
-/// Reads layer_types; if it is absent, block i has a window if `rule(i)`. `window`: sliding_window;
-/// 0: none.
+/// Blocks with a window where layer_types is absent.
+struct WindowRule {
+  const char* key;  // that sets the rule ("model.max_window_layers"); null: none
+  std::function<bool(int block)> windowed;
+};
+
+/// Reads layer_types; if it is absent, `rule` holds. `window`: sliding_window; 0: none. Warns where
+/// both are given and differ.
 void read_windows(Settings& settings, ModelConfig& model, std::int64_t window,
-                  const std::function<bool(int)>& rule, ErrorList& errors);
+                  const WindowRule& rule, ErrorList& errors);
 /// The same for Qwen's keys.
 void read_qwen_windows(Settings& settings, ModelConfig& model, ErrorList& errors);
 /// Value of sliding_window; 0 if it is null.
