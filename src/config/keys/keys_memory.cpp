@@ -1,40 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of zero_optimization, fsdp, activation_checkpointing, aio and pipeline.
+#include <fmt/format.h>
+
 #include "src/config/keys/key_table.hpp"
 
 namespace triax {
 namespace {
 using enum KeyType;
 using Keys = std::vector<Key>;
-const char* const zero = "zero_optimization.";
+
+// Path of a key of the section zero_optimization.
+std::string zero(const std::string& key) {
+  return fmt::format("zero_optimization.{}", key);
+}
 
 void add_zero(Keys& k) {
-  k.push_back(obeyed(std::string(zero) + "stage", integer, 0, from_to(0, 3),
+  k.push_back(obeyed(zero("stage"), integer, 0, from_to(0, 3),
                      "state that is sharded over the data ranks. 0: none (ZeRO-0), 1: optimizer "
                      "state (ZeRO-1), 2: gradients too (ZeRO-2), 3: parameters too (ZeRO-3); auto: "
                      "2, or as fsdp sets it")
                   .or_auto());
-  k.push_back(obeyed(std::string(zero) + "overlap_comm", boolean, true, anything(),
-                     "reduce and gather during compute")
-                  .or_auto());
-  k.push_back(obeyed(std::string(zero) + "reduce_bucket_size", integer, 500'000'000, at_least(1),
+  k.push_back(
+      obeyed(zero("overlap_comm"), boolean, true, anything(), "reduce and gather during compute")
+          .or_auto());
+  k.push_back(obeyed(zero("reduce_bucket_size"), integer, 500'000'000, at_least(1),
                      "most gradients in reduction at once, capped at the largest layer; one layer "
                      "is always allowed")
                   .in("elements")
                   .or_auto());
-  k.push_back(obeyed(std::string(zero) + "allgather_bucket_size", integer, 500'000'000, at_least(1),
+  k.push_back(obeyed(zero("allgather_bucket_size"), integer, 500'000'000, at_least(1),
                      "most updated parameters being gathered at once, over all data ranks "
                      "together; a larger layer is gathered in pieces. With ZeRO-3 for parameters "
                      "that stay whole; stage3_prefetch_bucket_size is for the rest")
                   .in("elements")
                   .or_auto());
-  k.push_back(obeyed(std::string(zero) + "round_robin_gradients", boolean, false, anything(),
+  k.push_back(obeyed(zero("round_robin_gradients"), boolean, false, anything(),
                      "every data rank reduces, keeps and offloads its share of each layer's "
                      "gradients, so that all work at once; always so here"));
   const auto tunes = [&](std::initializer_list<const char*> names, KeyType type,
                          const char* meaning) {
-    for (const auto* name : names)
-      k.push_back(accepted(zero + std::string(name), type, nullptr, meaning));
+    for (const auto* name : names) k.push_back(accepted(zero(name), type, nullptr, meaning));
   };
   tunes({"contiguous_gradients", "reduce_scatter", "use_multi_rank_bucket_allreduce",
          "allgather_partitions", "grad_hooks", "legacy_stage1"},
@@ -62,11 +67,11 @@ void add_zero(Keys& k) {
 void add_stage3(Keys& k) {
   const auto add = [&](const std::string& name, std::int64_t default_value, std::int64_t least,
                        const std::string& meaning) {
-    const std::string path = std::string(zero) + "stage3_" + name;
+    const std::string path = zero(fmt::format("stage3_{}", name));
     k.push_back(obeyed(path, integer, default_value, at_least(static_cast<double>(least)), meaning)
                     .in("elements")
                     .or_auto());
-    k.push_back(obeyed(zero + name, integer, nullptr, at_least(static_cast<double>(least)),
+    k.push_back(obeyed(zero(name), integer, nullptr, at_least(static_cast<double>(least)),
                        "alias of stage3_" + name)
                     .in("elements")
                     .or_auto());
@@ -81,7 +86,7 @@ void add_stage3(Keys& k) {
 
 // The key under its documented name, DeepSpeed's internal name and its older one.
 void add_export(Keys& k) {
-  const std::string name = std::string(zero) + "stage3_gather_16bit_weights_on_model_save";
+  const std::string name = zero("stage3_gather_16bit_weights_on_model_save");
   k.push_back(obeyed(name, boolean, false, anything(),
                      "after the last step, write the whole model for Hugging Face to huggingface "
                      "in run.directory, in the type of the training (float32: in bfloat16); in any "
@@ -89,17 +94,17 @@ void add_export(Keys& k) {
                   .or_auto());
   for (const auto* other :
        {"gather_16bit_weights_on_model_save", "stage3_gather_fp16_weights_on_model_save"})
-    k.push_back(obeyed(std::string(zero) + other, boolean, false, anything(),
+    k.push_back(obeyed(zero(other), boolean, false, anything(),
                        "the same as stage3_gather_16bit_weights_on_model_save")
                     .or_auto());
 }
 
 // Hybrid sharding: the state is sharded over groups of data ranks, and each group has a full copy.
 void add_hybrid(Keys& k) {
-  k.push_back(obeyed(zero + std::string("mics_shard_size"), integer, -1, at_least(-1),
+  k.push_back(obeyed(zero("mics_shard_size"), integer, -1, at_least(-1),
                      "data ranks per copy of the sharded state (MiCS); -1: all")
                   .in("ranks"));
-  k.push_back(obeyed(zero + std::string("zero_hpz_partition_size"), integer, 1, at_least(1),
+  k.push_back(obeyed(zero("zero_hpz_partition_size"), integer, 1, at_least(1),
                      "mics_shard_size under ZeRO++'s name; 1: all. ZeRO++ keeps a second copy of "
                      "only the parameters in each group and shards all else over all ranks; here "
                      "each group has a copy of all sharded state")
@@ -133,7 +138,7 @@ void add_fsdp(Keys& k) {
 void add_zero_features(Keys& k) {
   const auto no = [&](const char* name, KeyType type, nlohmann::json off, const char* meaning,
                       const char* reason) {
-    k.push_back(refused(zero + std::string(name), type, std::move(off), meaning, reason));
+    k.push_back(refused(zero(name), type, std::move(off), meaning, reason));
   };
   no("zero_quantized_weights", boolean, false, "ZeRO++ quantized weights",
      "it changes the weights; triax gathers them as they are");
@@ -160,7 +165,7 @@ void add_offload_device(Keys& k, const std::string& path, const std::string& wha
 }
 
 void add_offload_optimizer(Keys& k) {
-  const auto optimizer = zero + std::string("offload_optimizer.");
+  const auto optimizer = zero("offload_optimizer.");
   add_offload_device(k, optimizer, "optimizer state");
   k.push_back(obeyed(optimizer + "buffer_count", integer, 4, from_to(1, 1e6),
                      "most sub-groups of the state (see sub_group_size) in memory at once; at most "
@@ -184,7 +189,7 @@ void add_offload_optimizer(Keys& k) {
 }
 
 void add_offload_param(Keys& k) {
-  const auto param = zero + std::string("offload_param.");
+  const auto param = zero("offload_param.");
   add_offload_device(k, param, "parameters (ZeRO-3)");
   k.push_back(obeyed(param + "buffer_count", integer, 5, from_to(1, 1e6),
                      "layers whose parameters are in memory (GPU memory, if a GPU computes) at "
@@ -214,15 +219,15 @@ void add_offload(Keys& k) {
   add_offload_param(k);
   k.push_back(
       obeyed(
-          zero + std::string("sub_group_size"), integer, 1'000'000'000, at_least(1),
+          zero("sub_group_size"), integer, 1'000'000'000, at_least(1),
           "most elements of a sub-group of offloaded optimizer state; triax uses at most 4194304")
           .in("elements"));
-  k.push_back(obeyed(zero + std::string("cpu_offload"), boolean, false, anything(),
+  k.push_back(obeyed(zero("cpu_offload"), boolean, false, anything(),
                      "old name of offload_optimizer.device cpu"));
   for (const auto* name : {"cpu_offload_param", "cpu_offload_params"})
-    k.push_back(obeyed(zero + std::string(name), boolean, false, anything(),
-                       "old name of offload_param.device cpu"));
-  k.push_back(accepted(zero + std::string("cpu_offload_use_pin_memory"), boolean, nullptr,
+    k.push_back(
+        obeyed(zero(name), boolean, false, anything(), "old name of offload_param.device cpu"));
+  k.push_back(accepted(zero("cpu_offload_use_pin_memory"), boolean, nullptr,
                        "buffers of device nvme are registered with the kernel where it lets them"));
 }
 
