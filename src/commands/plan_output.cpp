@@ -12,6 +12,7 @@
 #include "src/forecast/dry_run.hpp"
 #include "src/forecast/memory_check.hpp"
 #include "src/forecast/offload_room.hpp"
+#include "src/huggingface/weights_check.hpp"
 #include "src/launch/threads.hpp"
 #include "src/trainer/report/run_report.hpp"
 
@@ -136,6 +137,9 @@ void show_plan(const PlanArguments& arguments, MpiSession& session) {
     warn_of_missing(job.missing);
   }
   check_planned(arguments, plan, grid);
+  if (!arguments.dry_run) return;
+  for (const std::string& line : check_weights(config.model))
+    if (session.rank() == 0) spdlog::warn("{}", line);
 }
 
 }  // namespace triax

@@ -64,6 +64,25 @@ TEST_F(PlannedJob, APlanNeedsNoData) {
   EXPECT_THAT(here.text, Not(HasSubstr("missing")));
 }
 
+TEST_F(PlannedJob, WeightsAreLookedAt) {
+  const std::string from =
+      "--dry-run --set " +
+      shell_word("model=" + nlohmann::json{{"from", directory_.path("hf")}}.dump());
+  std::filesystem::create_directory(directory_.path("hf"));
+  directory_.file("hf/config.json", R"({"model_type": "gpt2", "n_layer": 1, "n_head": 2,
+      "n_embd": 16, "n_positions": 16, "vocab_size": 256})");
+  const Outcome none = on_job("train", from);
+  EXPECT_EQ(none.status, 2) << none.text;
+  EXPECT_THAT(none.text, HasSubstr("For the shape alone, set model.config"));
+  const std::string header = R"({"wte.weight":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+  std::string file(8, '\0');
+  file[0] = static_cast<char>(header.size());
+  directory_.file("hf/model.safetensors", file + header + std::string(4, '\0'));
+  const Outcome wrong = on_job("train", from);
+  EXPECT_EQ(wrong.status, 3) << wrong.text;
+  EXPECT_THAT(wrong.text, HasSubstr("wte.weight"));
+}
+
 // Hybrid sharding shards state within nodes; a plan of one process needs --ranks-per-node to know
 // them.
 TEST_F(PlannedJob, APlanOfOneProcessSaysWhatItTakesForNodes) {

@@ -8,6 +8,7 @@
 #include "io/checkpoint/checkpoint_directory.hpp"
 #include "io/checkpoint/checkpoint_reader.hpp"
 #include "src/config/model/huggingface.hpp"
+#include "src/huggingface/weights_check.hpp"
 #include "src/model/stage/stage.hpp"
 #include "tests/huggingface/huggingface_fixtures.hpp"
 #include "tests/support/training.hpp"
@@ -48,6 +49,18 @@ TEST_F(HuggingfaceImport, MakesACheckpointOfStep0) {
   EXPECT_EQ(reader.tensors().size(), global_tensors(model).size()) << "weights alone";
   for (const GlobalTensor& tensor : global_tensors(model))
     EXPECT_EQ(reader.shape("/model/" + tensor.name), tensor.shape);
+}
+
+TEST_F(HuggingfaceImport, ACheckReadsHeadersAlone) {
+  const auto check = [](const std::string& directory) {
+    const std::string file = directory + "/config.json";
+    ModelConfig model = model_from_huggingface(contents(file), file);
+    model.weights = directory;
+    return check_weights(model);
+  };
+  EXPECT_THAT(check(read_golden("gpt2-odd").directory), testing::IsEmpty());
+  EXPECT_THAT(error_of([&] { check(changed("gpt2-odd", "n_positions", 8)); }),
+              HasSubstr("wpe.weight"));
 }
 
 TEST_F(HuggingfaceImport, KeepsTheTokenIds) {

@@ -72,7 +72,7 @@ struct AttentionTask {
         head_size(static_cast<int>(n.head_size)),
         batch(n.batch),
         scale(options.scale),
-        window(static_cast<int>(window_of(options, n.length))),
+        window(static_cast<int>(n.window)),
         soft_cap(options.soft_cap),
         scale_of_cap(options.soft_cap > 0.0F ? options.scale / options.soft_cap : 0.0F),
         dropout(dropout_mask(options.dropout.probability)),

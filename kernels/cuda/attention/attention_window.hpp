@@ -2,21 +2,7 @@
 #pragma once
 // Windows of keys: which query sees which key, and which tiles a kernel visits. A query of a window
 // of w keys sees its own key and the w - 1 before it.
-#include <algorithm>
-#include <cstdint>
-
-#include "kernels/attention/attention.hpp"
-#include "kernels/base/check.hpp"
-
 namespace triax::cuda {
-
-/// Keys that a query sees at most, from 1 to `keys`. An internal error for a negative window or
-/// soft cap.
-inline std::int64_t window_of(const AttentionOptions& options, std::int64_t keys) {
-  check(options.window >= 0 && options.soft_cap >= 0.0F,
-        "attention with a window of {} and a soft cap of {}", options.window, options.soft_cap);
-  return options.window == 0 ? keys : std::min(options.window, keys);
-}
 
 /// Rows `begin` to `end` - 1.
 struct RowRange {

@@ -139,7 +139,7 @@ struct JoinParts {
 void cached_attention(const Stream& stream, const Tensor& out, const Tensor& q, const Tensor& k,
                       const Tensor& v, const AttentionOptions& options, Arena& scratch) {
   const auto n = triax::attention::cached_sizes_of(out, q, k, v, MemorySpace::device);
-  const std::int64_t window = window_of(options, k.size(1));
+  const std::int64_t window = triax::attention::window_within(options, k.size(1));
   const std::int64_t past = k.size(1) - n.length;
   // The first position that a query sees: those before it are cut off.
   const std::int64_t first = std::clamp<std::int64_t>(past + 1 - window, 0, past);

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/huggingface/weights_check.hpp"
+
+#include "src/state/weights/huggingface_weights.hpp"
+
+namespace triax {
+
+std::vector<std::string> check_weights(const ModelConfig& model) {
+  if (model.weights.empty()) return {};
+  return HuggingfaceWeights(model.weights, model).names().warnings(model.weights);
+}
+
+}  // namespace triax
