@@ -102,6 +102,13 @@ void check_layers(const PlanShape& shape) {
   }
 }
 
+void check_first_trained(const PlanShape& shape) {
+  const auto [chunk, layer] = shape.first_trained;
+  require(chunk >= 0 && chunk < shape.stages * shape.chunks && layer >= 0 &&
+              layer < shape.layers[chunk % shape.stages][chunk / shape.stages],
+          "the first trained layer does not exist");
+}
+
 // Checks a table with one value per layer, or an empty one.
 template <class Table>
 void check_layer_table(const PlanShape& shape, const Table& table, const std::string& name) {
@@ -119,11 +126,13 @@ void check_layer_table(const PlanShape& shape, const Table& table, const std::st
 void check_block(const PlanShape& shape, int stage, int index) {
   const BlockUse& block = shape.blocks[stage][index];
   const std::string name = "block " + std::to_string(index) + " of stage " + std::to_string(stage);
-  require(!block.layers.empty(), name + " has no layer that writes its gradient");
+  require(!block.layers.empty(), name + " has no layer that reads its parameters");
   for (const LayerUse& use : block.layers) {
     require(use.chunk >= 0 && use.chunk < shape.chunks && use.layer >= 0 &&
                 use.layer < shape.layers[stage][use.chunk],
             name + " names a layer that does not exist");
+    require(!block.trained || shape.runs_backward(stage, use.chunk, use.layer),
+            name + " is trained, and a layer of it has no backward pass");
     require(std::count_if(block.layers.begin(), block.layers.end(),
                           [&](const LayerUse& other) {
                             return other.chunk == use.chunk && other.layer == use.layer;
@@ -135,6 +144,8 @@ void check_block(const PlanShape& shape, int stage, int index) {
   require(block.parts >= 0 && block.kept_parts >= 0 && block.kept_parts <= block.parts,
           name + " keeps more parts than it has");
   require(block.gather_piece >= 0, name + " is gathered in pieces of no elements");
+  require(block.trained || (!block.tensor_sum && !block.tied && block.parts == 0),
+          name + " is frozen, and has a gradient or optimizer state");
   require(!block.stored() || shape.shards_parameters(block),
           name + " has no shard of its parameters to store");
 }
@@ -171,7 +182,7 @@ bool sends(OpKind kind) {
 }
 
 bool PlanShape::recomputes(int stage, int chunk, int layer) const {
-  return !recompute.empty() && recompute[stage][chunk][layer];
+  return !recompute.empty() && recompute[stage][chunk][layer] && runs_backward(stage, chunk, layer);
 }
 
 bool PlanShape::keeps_input(int stage, int chunk, int layer) const {
@@ -196,6 +207,7 @@ void check_shape(const PlanShape& shape) {
   require(shape.chunks >= 1, "a plan needs one chunk per stage or more");
   require(shape.microbatches >= 1, "a plan needs one micro-batch or more");
   check_layers(shape);
+  check_first_trained(shape);
   check_layer_table(shape, shape.recompute, "recompute");
   check_layer_table(shape, shape.frame_pool, "frame_pool");
   for (const auto& stage : shape.frame_pool)

@@ -28,9 +28,10 @@ enum class OpKind : std::uint8_t {
   // Compute, on (chunk, layer, microbatch).
   Forward,    // reads activation l; acquires activation l + 1 and the frame
   Recompute,  // forward again: reads activation l, acquires the frame; the next compute is Backward
-  Backward,   // reads frame, activation l, gradient l + 1; acquires gradient l; releases the read
-  DropFrame,  // releases the frame after Forward, for Recompute or (forward-only plans) for good
-  DropInput,  // releases activation l (forward-only plans, where no Backward does)
+  Backward,   // reads frame, activation l, gradient l + 1; acquires gradient l, if a layer before
+              // needs it; releases the read
+  DropFrame,  // releases the frame after Forward, for Recompute or (without Backward) for good
+  DropInput,  // releases activation l of a layer without Backward
 
   // Input of a recomputed layer, sharded over the tensor axis meanwhile, on (chunk, layer,
   // microbatch).
@@ -161,6 +162,7 @@ enum class Residence : std::uint8_t {
 /// Parameters as one flat array: one gradient bucket, one collective, one optimizer shard.
 struct BlockUse {
   std::vector<LayerUse> layers = {};  // each layer once, at least one
+  bool trained = true;                // false: frozen, without gradient and optimizer state
   bool tensor_sum = false;            // some of its gradient is partial over the tensor axis
   bool tied = false;                  // its gradient is summed over first and last stage
   Residence parameters = Residence::sharded;
@@ -175,6 +177,12 @@ struct BlockUse {
   }
   bool stored() const { return parameters >= Residence::stored; }
   auto operator<=>(const BlockUse&) const = default;
+};
+
+/// A layer of the model by its global chunk.
+struct ModelLayer {
+  int chunk = 0, layer = 0;
+  auto operator<=>(const ModelLayer&) const = default;
 };
 
 /// State that is sharded over the data axis (Rajbhandari et al. 2020).
@@ -199,6 +207,9 @@ struct PlanShape {
   /// exactly one on the first and one on the last stage. On one stage a tied tensor is one block
   /// that two layers write.
   std::vector<std::vector<BlockUse>> blocks = {};
+  /// First layer with a trained parameter. Layers before it have no Backward, and no gradient goes
+  /// to them.
+  ModelLayer first_trained = {};
   /// recompute[stage][chunk][layer]: whether the layer's frame is recomputed; empty: none.
   std::vector<std::vector<std::vector<bool>>> recompute = {};
   /// Recomputed layers keep only a part of their input between Forward and Recompute.
@@ -240,6 +251,10 @@ struct PlanShape {
     return zero == ZeroStage::parameters && block.parameters != Residence::whole;
   }
 
+  /// Whether the layer has a Backward: it, or a layer before it, has trained parameters.
+  bool runs_backward(int stage, int chunk, int layer) const {
+    return ModelLayer{chunk * stages + stage, layer} >= first_trained;
+  }
   bool recomputes(int stage, int chunk, int layer) const;
   /// Whether the layer's input is kept for its recomputation. False for the model's first layer,
   /// which reads tokens.

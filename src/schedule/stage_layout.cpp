@@ -7,6 +7,7 @@ StageLayout::StageLayout(const PlanShape& shape, int stage)
     : stage_(stage),
       stages_(shape.stages),
       last_(shape.stages * shape.chunks - 1),
+      first_trained_(shape.first_trained),
       layers_(shape.layers[stage]) {
   const int own_output = stages_ > 1 ? 1 : 0;  // one stage: the output is the next chunk's input
   for (const int layers : layers_) {

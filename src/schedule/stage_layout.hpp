@@ -32,15 +32,25 @@ class StageLayout {
   /// Whether the layer has an output activation: not the model's last layer, which ends in the
   /// loss.
   bool has_output(int chunk, int layer) const;
-  /// Whether a message brings the chunk's input and returns the input's gradient.
+  /// PlanShape::runs_backward, and whether some layer of the chunk has a Backward.
+  bool runs_backward(int chunk, int layer) const { return at(chunk, layer) >= first_trained_; }
+  bool runs_backward(int chunk) const { return global_chunk(chunk) >= first_trained_.chunk; }
+  /// Whether a Backward before the layer reads the gradient of the layer's input.
+  bool passes_gradient(int chunk, int layer) const { return at(chunk, layer) > first_trained_; }
+  /// Whether a message brings the chunk's input. Another returns the input's gradient, if a chunk
+  /// before has a Backward.
   bool has_message_before(int chunk) const { return stages_ > 1 && global_chunk(chunk) > 0; }
-  /// Whether a message takes the chunk's output and brings the output's gradient.
+  /// Whether a message takes the chunk's output. Another brings the output's gradient, if the chunk
+  /// has a Backward.
   bool has_message_after(int chunk) const { return stages_ > 1 && global_chunk(chunk) < last_; }
 
  private:
+  ModelLayer at(int chunk, int layer) const { return {global_chunk(chunk), layer}; }
+
   int stage_;
   int stages_;
   int last_;  // the model's last global chunk
+  ModelLayer first_trained_;
   int all_layers_ = 0;
   int all_boundaries_ = 0;
   std::vector<int> layers_;

@@ -135,13 +135,14 @@ class Tracer {
         if (!use.is(op)) continue;
         if (op.kind != OpKind::Backward || use.reads_backward)
           touched[parameters(b)] = Access::read;
-        if (writes(use, op)) touched[block(b)] = Access::add;
+        if (shape_.blocks[stage_][b].trained && writes(use, op)) touched[block(b)] = Access::add;
       }
     return touched;
   }
   Footprint norm() const {
     Footprint touched = {{"norm", Access::write}};
-    for (int b = 0; b < std::ssize(shape_.blocks[stage_]); ++b) touched[block(b)] = Access::write;
+    for (int b = 0; b < std::ssize(shape_.blocks[stage_]); ++b)
+      if (shape_.blocks[stage_][b].trained) touched[block(b)] = Access::write;
     return touched;
   }
 
@@ -172,8 +173,8 @@ bool windows_begin_with_their_microbatch(const PlanShape& shape, int stage, cons
     }
     for (int b = 0; b < std::ssize(shape.blocks[stage]); ++b)
       for (const LayerUse& use : shape.blocks[stage][b].layers)
-        if (use.is(op) && writes(use, op) && written.insert({b, op.chunk, op.layer}).second &&
-            first[b] != op.microbatch)
+        if (shape.blocks[stage][b].trained && use.is(op) && writes(use, op) &&
+            written.insert({b, op.chunk, op.layer}).second && first[b] != op.microbatch)
           return false;
   }
   return true;

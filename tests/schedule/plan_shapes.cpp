@@ -65,6 +65,23 @@ std::vector<BlockUse> blocks_of(const PlanShape& shape, int stage, const ShapeOp
   return blocks;
 }
 
+// Freezes the blocks of layers without backward pass, and some of the others; the tied ones as one.
+void freeze(PlanShape& shape) {
+  for (int s = 0; s < shape.stages; ++s)
+    for (std::size_t b = 0; b < shape.blocks[s].size(); ++b) {
+      BlockUse& block = shape.blocks[s][b];
+      const bool reached = std::ranges::all_of(block.layers, [&](const LayerUse& use) {
+        return shape.runs_backward(s, use.chunk, use.layer);
+      });
+      block.trained = reached && b % 4 != 3 && !block.tied;
+      if (block.trained) continue;
+      block.tied = block.tensor_sum = false;
+      block.parts = block.kept_parts = 0;
+      block.gather_piece = 0;
+      block.parameters = std::min(block.parameters, Residence::stored);
+    }
+}
+
 }  // namespace
 
 PlanShape make_shape(const ShapeOptions& options) {
@@ -90,6 +107,10 @@ PlanShape make_shape(const ShapeOptions& options) {
     auto& layers = shape.layers.emplace_back();
     for (int c = 0; c < options.chunks; ++c) layers.push_back(layers_of(options.layers, s, c));
   }
+  if (options.frozen) {
+    const int chunk = (options.stages * options.chunks) / 2;
+    shape.first_trained = {chunk, shape.layers[chunk % options.stages][chunk / options.stages] / 2};
+  }
   for (int s = 0; s < options.stages; ++s) {
     shape.blocks.push_back(blocks_of(shape, s, options));
     std::vector<std::vector<bool>> marks;
@@ -105,6 +126,7 @@ PlanShape make_shape(const ShapeOptions& options) {
     if (options.recompute != Marks::none) shape.recompute.push_back(marks);
     if (options.pools) shape.frame_pool.push_back(pools);
   }
+  if (options.frozen) freeze(shape);
   return shape;
 }
 
@@ -123,7 +145,7 @@ std::string text_of(const ShapeOptions& o) {
          (o.replicas ? ", replicas" : "") +
          (o.offload > 0 ? ", offload to " + std::to_string(o.offload) + " buffers" : "") +
          (o.in_store ? ", stepped there" : "") + (o.tied ? ", tied" : "") +
-         (o.tensor_sum ? ", tensor sum" : "");
+         (o.tensor_sum ? ", tensor sum" : "") + (o.frozen ? ", frozen" : "");
 }
 
 PlanShape three_layers(ZeroStage zero, std::int64_t ahead) {

@@ -35,6 +35,7 @@ struct ShapeOptions {
   bool in_store = false;  // some of these parameters are stepped in the store
   bool tied = false;
   bool tensor_sum = false;  // of every other block
+  bool frozen = false;      // the layers of the first chunks, and every fourth block after them
 };
 
 /// A model with blocks of one or more layers; `tied`: the first and the last layer share a tensor.

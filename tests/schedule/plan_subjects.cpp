@@ -10,7 +10,7 @@ namespace triax::test {
 
 Subject training(const std::string& schedule, int stages, int chunks, int microbatches,
                  ZeroStage zero, bool partition, int offload, bool pieces, bool beside_device,
-                 MessageMatching matching) {
+                 MessageMatching matching, bool frozen) {
   const PlanShape shape = make_shape({.stages = stages,
                                       .chunks = chunks,
                                       .microbatches = microbatches,
@@ -29,13 +29,21 @@ Subject training(const std::string& schedule, int stages, int chunks, int microb
                                       .offload = offload,
                                       .in_store = beside_device,
                                       .tied = true,
-                                      .tensor_sum = true});
+                                      .tensor_sum = true,
+                                      .frozen = frozen});
   return {schedule + " on " + std::to_string(stages) + ", ZeRO " +
               std::to_string(static_cast<int>(zero)) + (partition ? ", partitioned" : "") +
               ", offload " + std::to_string(offload) + (pieces ? ", pieces" : "") +
               (beside_device ? ", beside a device" : "") +
-              (matching == MessageMatching::by_order ? ", by order" : ""),
+              (matching == MessageMatching::by_order ? ", by order" : "") +
+              (frozen ? ", frozen" : ""),
           shape, training_plans(schedule, shape)};
+}
+
+Subject with_frozen(const std::string& schedule, int stages, int chunks, int microbatches,
+                    ZeroStage zero, int offload, MessageMatching matching) {
+  return training(schedule, stages, chunks, microbatches, zero, zero == ZeroStage::gradients,
+                  offload, offload == 1, offload == 2, matching, true);
 }
 
 Subject exchanging(const std::string& schedule, int stages, int chunks, int microbatches,
@@ -99,7 +107,12 @@ std::vector<Subject> subjects() {
       exchanging("1f1b", 4, 1, 5, ZeroStage::gradients),
       exchanging("interleaved", 2, 3, 4),
       exchanging("interleaved", 3, 2, 6, ZeroStage::parameters),
-      {"evaluation on 3, by order", exchanged, evaluation_plans(exchanged), PlanUse::evaluation}};
+      {"evaluation on 3, by order", exchanged, evaluation_plans(exchanged), PlanUse::evaluation},
+      with_frozen("gpipe", 3, 2, 4),
+      with_frozen("gpipe", 1, 3, 2, ZeroStage::none, 1),
+      with_frozen("1f1b", 4, 1, 5, ZeroStage::gradients),
+      with_frozen("interleaved", 2, 2, 4, ZeroStage::parameters, 2),
+      with_frozen("1f1b", 3, 1, 4, ZeroStage::parameters, 0, MessageMatching::by_order)};
 }
 
 std::optional<std::string> error_of(const Subject& subject, const Plans& plans) {

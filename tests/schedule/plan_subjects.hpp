@@ -25,7 +25,11 @@ struct Subject {
 Subject training(const std::string& schedule, int stages, int chunks, int microbatches,
                  ZeroStage zero = ZeroStage::optimizer, bool partition = false, int offload = 0,
                  bool pieces = false, bool beside_device = false,
-                 MessageMatching matching = MessageMatching::by_tag);
+                 MessageMatching matching = MessageMatching::by_tag, bool frozen = false);
+/// training() with frozen blocks, and layers without backward pass.
+Subject with_frozen(const std::string& schedule, int stages, int chunks, int microbatches,
+                    ZeroStage zero = ZeroStage::optimizer, int offload = 0,
+                    MessageMatching matching = MessageMatching::by_tag);
 /// training() for messages that match by order.
 Subject exchanging(const std::string& schedule, int stages, int chunks, int microbatches,
                    ZeroStage zero = ZeroStage::optimizer);

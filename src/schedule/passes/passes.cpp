@@ -14,7 +14,8 @@ Plans expand_layers(const Plans& plans, const PlanShape& shape) {
       const int layers = compute ? shape.layers[s][op.chunk] : 1;
       for (int i = 0; i < layers; ++i) {
         if (compute) op.layer = op.kind == OpKind::Forward ? i : layers - 1 - i;
-        out[s].push_back(op);
+        const bool backward = op.kind == OpKind::Backward;
+        if (!backward || shape.runs_backward(s, op.chunk, op.layer)) out[s].push_back(op);
       }
     }
   return out;
@@ -51,13 +52,18 @@ Plans add_input_partition(const Plans& plans, const PlanShape& shape) {
   return out;
 }
 
-Plans add_forward_drops(const Plans& plans, const PlanShape& shape) {
+namespace {
+
+// Drops frame and input after the Forward of the layers for which has_backward(layout, op) is
+// false.
+template <class HasBackward>
+Plans add_drops(const Plans& plans, const PlanShape& shape, const HasBackward& has_backward) {
   Plans out(plans.size());
   for (int s = 0; s < shape.stages; ++s) {
     const StageLayout layout(shape, s);
     for (const Op& op : plans[s]) {
       out[s].push_back(op);
-      if (op.kind != OpKind::Forward) continue;
+      if (op.kind != OpKind::Forward || has_backward(layout, op)) continue;
       out[s].push_back({OpKind::DropFrame, op.chunk, op.layer, op.microbatch});
       if (layout.has_input(op.chunk, op.layer))
         out[s].push_back({OpKind::DropInput, op.chunk, op.layer, op.microbatch});
@@ -66,8 +72,6 @@ Plans add_forward_drops(const Plans& plans, const PlanShape& shape) {
   return out;
 }
 
-namespace {
-
 Plans add_messages(const Plans& plans, const PlanShape& shape) {
   return shape.matching == MessageMatching::by_order ? add_exchanges(plans, shape)
                                                      : add_point_to_point(plans, shape);
@@ -75,10 +79,22 @@ Plans add_messages(const Plans& plans, const PlanShape& shape) {
 
 }  // namespace
 
+Plans add_forward_drops(const Plans& plans, const PlanShape& shape) {
+  return add_drops(plans, shape, [](const StageLayout&, const Op&) { return false; });
+}
+
+Plans add_frozen_drops(const Plans& plans, const PlanShape& shape) {
+  return add_drops(plans, shape, [](const StageLayout& layout, const Op& op) {
+    return layout.runs_backward(op.chunk, op.layer);
+  });
+}
+
 Plans training_plans(const std::string& schedule, const PlanShape& shape) {
   Plans plans = make_schedule(schedule, shape);
   plans = add_messages(plans, shape);
+  plans = drop_backwards(plans, shape);
   plans = expand_layers(plans, shape);
+  plans = add_frozen_drops(plans, shape);
   plans = add_recompute(plans, shape);
   plans = add_input_partition(plans, shape);
   plans = add_input_offload(plans, shape);

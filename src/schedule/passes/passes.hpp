@@ -25,7 +25,14 @@ Plans add_point_to_point(const Plans& plans, const PlanShape& shape);
 /// proof. Throws as add_point_to_point.
 Plans add_exchanges(const Plans& plans, const PlanShape& shape);
 
-/// Replaces chunk instructions by layer instructions, in reverse order for Backward.
+/// Removes the backward passes of chunks before shape.first_trained, and the messages with
+/// gradients to them. After the passes that add messages: what is left keeps its position, so that
+/// a stage without backward passes runs no further ahead of the next one than with them, and keeps
+/// no more outputs. Removing a message at both ends cannot make a deadlock.
+Plans drop_backwards(const Plans& plans, const PlanShape& shape);
+
+/// Replaces chunk instructions by layer instructions, in reverse order for Backward, which layers
+/// before shape.first_trained do not have.
 Plans expand_layers(const Plans& plans, const PlanShape& shape);
 
 /// Drops the frame after the forward pass of the layers in shape.recompute, and recomputes it
@@ -42,6 +49,8 @@ Plans add_input_offload(const Plans& plans, const PlanShape& shape);
 
 /// Drops frames and inputs at once, in forward-only plans. On layer-level plans.
 Plans add_forward_drops(const Plans& plans, const PlanShape& shape);
+/// The same in training plans, of the layers without Backward.
+Plans add_frozen_drops(const Plans& plans, const PlanShape& shape);
 
 /// ZeRO-3: gathers a block's parameters ahead of the instructions that read them and releases them
 /// after. On layer-level plans, training or forward-only, after add_recompute.

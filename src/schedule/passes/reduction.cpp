@@ -37,6 +37,7 @@ class ReductionWriter {
     reduce();
     while (!reducing_.empty()) wait();
     for (int b = 0; b < std::ssize(blocks_); ++b) {
+      if (!blocks_[b].trained) continue;
       if (shape_.replicas) plan_.push_back(on_block(OpKind::ReplicaSum, b));
       if (shape_.shards_gradients()) sum_over_tensor(b);
     }
@@ -67,6 +68,7 @@ class ReductionWriter {
 
   void begin(int block, const Op& op) {
     State& state = state_[block];
+    if (!blocks_[block].trained) return;
     for (const LayerUse& use : blocks_[block].layers) {
       if (!writes(use, op)) continue;
       state.under_way.insert(op.microbatch);
@@ -79,6 +81,7 @@ class ReductionWriter {
 
   void end(int block, const Op& op) {
     State& state = state_[block];
+    if (!blocks_[block].trained) return;
     for (const LayerUse& use : blocks_[block].layers) {
       if (!use.is(op) || op.kind != OpKind::Backward) continue;
       if (--state.writes_left[op.microbatch] > 0) continue;

@@ -23,6 +23,7 @@ class UpdateWriter {
       if (blocks_[b].tied) plan_.push_back(on_block(OpKind::TiedSum, b));
     plan_.push_back({.kind = OpKind::GradientNorm});
     for (int b = 0; b < std::ssize(blocks_); ++b) {
+      if (!blocks_[b].trained) continue;
       plan_.push_back({.kind = OpKind::Step, .block = b, .part = all});
       if (shape_.shards_optimizer() && !shape_.shards_parameters(blocks_[b])) gather(b);
     }

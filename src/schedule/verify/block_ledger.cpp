@@ -22,6 +22,7 @@ int pools_of(const std::vector<BlockUse>& uses) {
 
 std::vector<OpKind> life_of(const BlockUse& block, const PlanShape& shape) {
   std::vector<OpKind> life;
+  if (!block.trained) return life;
   if (block.tensor_sum && !shape.shards_gradients()) life.push_back(OpKind::TensorSum);
   if (!shape.shards_gradients() && shape.data_parallel)
     life.insert(life.end(), {OpKind::ReduceStart, OpKind::ReduceWait});
@@ -55,8 +56,9 @@ BlockLedger::BlockLedger(const PlanShape& shape, int stage)
     block.use = use;
     block.sharded = shape.shards_parameters(use);
     block.life = life_of(use, shape);
-    block.writes_left = static_cast<int>(use.layers.size()) * shape.microbatches;
-    block.backwards.assign(shape.microbatches, static_cast<int>(use.layers.size()));
+    const int layers = use.trained ? static_cast<int>(use.layers.size()) : 0;
+    block.writes_left = layers * shape.microbatches;
+    block.backwards.assign(shape.microbatches, layers);
     block.parameters = block.sharded ? Parameters::absent : Parameters::whole;
     block.pieces.assign(block.sharded ? 1 : use.gathers(), Parameters::absent);
     block.absent_pieces = static_cast<int>(block.pieces.size());
@@ -86,6 +88,7 @@ void BlockLedger::read(const Op& op) const {
 void BlockLedger::write(const Op& op) {
   for (int b = 0; b < size(); ++b) {
     Block& block = blocks_[b];
+    if (!block.use.trained) continue;
     for (std::size_t u = 0; u < block.use.layers.size(); ++u) {
       const LayerUse& use = block.use.layers[u];
       if (!use.is(op) || (op.kind == OpKind::Forward && !use.writes_forward)) continue;
@@ -114,7 +117,8 @@ void BlockLedger::execute(const Op& op) {
   switch (op.kind) {
     case OpKind::GradientNorm:
       require(!norm_done_, "the norm is taken twice");
-      for (int b = 0; b < size(); ++b) advance(b, op.kind);
+      for (int b = 0; b < size(); ++b)
+        if (blocks_[b].use.trained) advance(b, op.kind);
       norm_done_ = true;
       return;
     case OpKind::GradientOpen:
@@ -137,6 +141,7 @@ void BlockLedger::open(int index, int microbatch) {
   Block& block = blocks_[index];
   require(windows_, "gradients are whole all the time");
   require(block.gradient == Gradient::shard, "the gradient is whole already");
+  require(block.use.trained, name_of(index) + " is frozen");
   require(block.writes_left > 0, name_of(index) + " is written no more");
   whole_gradients_.acquire(index, block.use.pool);
   block.gradient = Gradient::open;
@@ -218,6 +223,7 @@ void BlockLedger::advance(int index, OpKind kind) {
 void BlockLedger::check_next(int index, OpKind kind) const {
   const Block& block = blocks_[index];
   const std::string name = name_of(index);
+  require(block.use.trained, name + " is frozen");
   require(block.writes_left == 0,
           std::to_string(block.writes_left) + " backwards have yet to write " + name);
   require(block.gradient == Gradient::shard, "the gradient of " + name + " is not reduced");

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "src/schedule/verify/exchange_ledger.hpp"
 #include "src/schedule/verify/require.hpp"
 
 namespace triax {
@@ -21,6 +22,11 @@ int pools_of(const PlanShape& shape, int stage) {
 
 bool computes(const Op& op) {
   return group_of(op.kind) == OpGroup::compute;
+}
+
+bool is_gradient(OpKind kind) {
+  const auto message = message_of(kind);
+  return message && message->gradient;
 }
 
 bool in_range(bool used, int value, int size) {
@@ -41,8 +47,11 @@ StageSimulator::StageSimulator(const PlanShape& shape, int stage, const Plan& pl
       inputs_(layout_.layers() * shape.microbatches),
       blocks_(shape, stage),
       forward_done_(layout_.layers() * shape.microbatches, false),
-      backward_done_(forward_done_),
-      backwards_left_(static_cast<int>(forward_done_.size())) {}
+      backward_done_(forward_done_) {
+  for (int c = 0; c < layout_.chunks(); ++c)
+    for (int l = 0; l < layout_.layers(c); ++l)
+      if (layout_.runs_backward(c, l)) backwards_left_ += shape.microbatches;
+}
 
 std::string StageSimulator::place() const {
   const std::string stage = "stage " + std::to_string(stage_);
@@ -115,10 +124,12 @@ void StageSimulator::check_use(const Op& op) const {
       return require(use_ == PlanUse::training || blocks_.gathers(op.block),
                      "a forward-only plan has no such instruction");
     case OpKind::DropInput:
-      return require(use_ == PlanUse::evaluation, "the backward pass needs the input");
+      return require(use_ == PlanUse::evaluation || !layout_.runs_backward(op.chunk, op.layer),
+                     "the backward pass needs the input");
     case OpKind::DropFrame:
     case OpKind::Recompute:
-      if (use_ == PlanUse::training)
+      if (use_ == PlanUse::training &&
+          (op.kind == OpKind::Recompute || layout_.runs_backward(op.chunk, op.layer)))
         require(shape_.recomputes(stage_, op.chunk, op.layer),
                 "the shape does not recompute this layer");
       return require(use_ == PlanUse::training || op.kind == OpKind::DropFrame,
@@ -183,6 +194,7 @@ void StageSimulator::recompute(const Op& op) {
 }
 
 void StageSimulator::backward(const Op& op) {
+  require(layout_.runs_backward(op.chunk, op.layer), "no trained parameter needs it");
   require(!backward_done_[compute(op)], "it is done twice");
   blocks_.read(op);
   const bool has_input = layout_.has_input(op.chunk, op.layer);
@@ -197,6 +209,9 @@ void StageSimulator::backward(const Op& op) {
     boundaries_.release(gradient(op.chunk, op.layer + 1, op.microbatch), State::valid,
                         "the gradient of its output");
   if (has_input) boundaries_.release(input, State::valid, "its input");
+  if (has_input && !layout_.passes_gradient(op.chunk, op.layer))
+    boundaries_.release(gradient(op.chunk, op.layer, op.microbatch), State::valid,
+                        "the gradient of its input");
   backward_done_[compute(op)] = true;
   --backwards_left_;
   blocks_.write(op);
@@ -212,6 +227,9 @@ void StageSimulator::message(const Op& op) {
                       op.kind == OpKind::SendGradientStart || op.kind == OpKind::SendGradientWait;
   require(before ? layout_.has_message_before(c) : layout_.has_message_after(c),
           "there is no stage at the other end");
+  if (is_gradient(op.kind))
+    require(before ? layout_.passes_gradient(c, 0) : layout_.runs_backward(c),
+            "no trained parameter needs the gradient");
   switch (op.kind) {
     case OpKind::SendActivationStart:
       return start_message(activation(c, output, m), State::sending, "the output");
@@ -250,7 +268,8 @@ void StageSimulator::check_all_done(const std::vector<bool>& done, OpKind kind) 
   for (int c = 0; c < layout_.chunks(); ++c)
     for (int l = 0; l < layout_.layers(c); ++l)
       for (int m = 0; m < shape_.microbatches; ++m)
-        if (const Op op{kind, c, l, m}; !done[compute(op)])
+        if (const Op op{kind, c, l, m};
+            !done[compute(op)] && (kind == OpKind::Forward || layout_.runs_backward(c, l)))
           throw std::logic_error(text_of(op) + " is missing");
 }
 

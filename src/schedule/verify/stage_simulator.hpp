@@ -76,7 +76,7 @@ class StageSimulator {
   BlockLedger blocks_;
   std::vector<bool> forward_done_;  // by compute()
   std::vector<bool> backward_done_;
-  int backwards_left_;
+  int backwards_left_ = 0;
 };
 
 }  // namespace triax

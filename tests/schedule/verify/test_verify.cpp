@@ -49,6 +49,7 @@ ShapeOptions with_switches(ShapeOptions options, int i) {
   options.ahead = i % 5 * 15;
   options.offload = i % 7 < 3 ? 0 : i % 7 - 2;
   options.in_store = i % 2 == 1;
+  options.frozen = i % 3 == 1;
   return options;
 }
 constexpr int switches = 32;

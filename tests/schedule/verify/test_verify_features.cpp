@@ -107,6 +107,49 @@ TEST(Features, NobodyAskedForAreFound) {
               HasSubstr("a forward-only plan has no such instruction"));
 }
 
+// Blocks 0 to 3 of the last stage are frozen or trained; the first stage has no backward pass.
+TEST(Features, OfFrozenBlocksAreFound) {
+  const Subject subject = test::with_frozen("1f1b", 2, 1, 2);
+  const auto with = [&](int stage, const Op& op) {
+    Plans plans = subject.plans;
+    plans[stage].push_back(op);
+    return error_of(subject, plans).value_or("accepted");
+  };
+  ASSERT_FALSE(subject.shape.blocks[0][0].trained);
+  EXPECT_THAT(with(0, {.kind = OpKind::ReduceStart}), HasSubstr("block 0 is frozen"));
+  EXPECT_THAT(with(0, {.kind = OpKind::ReplicaSum}), HasSubstr("block 0 is frozen"));
+  EXPECT_THAT(with(0, {.kind = OpKind::TensorSum}), HasSubstr("block 0 is frozen"));
+  EXPECT_THAT(with(0, {.kind = OpKind::TiedSum}), HasSubstr("block 0 is frozen"));
+  EXPECT_THAT(with(0, {.kind = OpKind::Step, .part = all}), HasSubstr("block 0 is frozen"));
+  EXPECT_THAT(with(0, {.kind = OpKind::GatherStart, .part = all}), HasSubstr("block 0 is frozen"));
+  EXPECT_THAT(with(0, {.kind = OpKind::FetchStart}), HasSubstr("there is no such part"));
+  EXPECT_THAT(with(0, {.kind = OpKind::Backward}), HasSubstr("no trained parameter needs it"));
+  EXPECT_THAT(with(0, {.kind = OpKind::RecvGradientStart}),
+              HasSubstr("no trained parameter needs the gradient"));
+  EXPECT_THAT(with(1, {.kind = OpKind::SendGradientStart}),
+              HasSubstr("no trained parameter needs the gradient"));
+  const Subject windows = test::with_frozen("1f1b", 2, 1, 2, ZeroStage::gradients);
+  Plans plans = windows.plans;
+  plans[0].push_back({.kind = OpKind::GradientOpen});
+  EXPECT_THAT(error_of(windows, plans).value_or("accepted"), HasSubstr("block 0 is frozen"));
+}
+
+TEST(Features, OfATrainedBlockNeedBackwardPasses) {
+  PlanShape shape = test::make_shape({.stages = 2, .microbatches = 2, .frozen = true});
+  ASSERT_FALSE(shape.blocks[0][0].trained);
+  shape.blocks[0][0].trained = true;
+  EXPECT_THROW(check_shape(shape), std::invalid_argument);
+  shape.blocks[0][0].trained = false;
+  check_shape(shape);
+  shape.blocks[0][0].parts = 2;
+  EXPECT_THROW(check_shape(shape), std::invalid_argument);
+  shape.blocks[0][0].parts = 0;
+  shape.first_trained = {2, 0};
+  EXPECT_THROW(check_shape(shape), std::invalid_argument);
+  shape.first_trained = {1, 1};
+  EXPECT_THROW(check_shape(shape), std::invalid_argument);
+}
+
 // The first micro-batch overwrites gradients and the others add to them, in every ZeRO stage.
 TEST(Features, MicrobatchesInAnotherOrderWouldLoseGradients) {
   for (const ZeroStage zero : {ZeroStage::none, ZeroStage::optimizer}) {
