@@ -24,6 +24,7 @@ std::size_t column_sum_bytes(std::int64_t blocks, std::int64_t columns) {
 
 void add_partial_rows(const Tensor& out, const float* partials, std::int64_t blocks,
                       bool accumulate) {
+  if (out.empty()) return;
   const std::int64_t columns = out.elements();
   with_type(out.dtype(), [&]<class G>(Type<G>) {
     G* to = elements_of<G>(out, columns, "out");

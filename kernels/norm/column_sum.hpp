@@ -25,7 +25,7 @@ std::int64_t norm_blocks(std::int64_t rows, MemorySpace space);
 std::size_t column_sum_bytes(std::int64_t blocks, std::int64_t columns);
 
 /// out[c] = partials[0][c] + partials[1][c] + ..., added in double, plus out[c] if `accumulate`.
-/// out: (columns) of any type; partials: (blocks, columns).
+/// out: (columns) of any type, or empty: not wanted; partials: (blocks, columns).
 void add_partial_rows(const Tensor& out, const float* partials, std::int64_t blocks,
                       bool accumulate);
 

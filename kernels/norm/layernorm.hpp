@@ -19,8 +19,8 @@ void residual_layernorm_forward(const Stream& stream, const Tensor& y, const Ten
                                 const Tensor& weight, const Tensor& bias, float epsilon);
 
 /// dx = residual + gradient through the norm. residual: (N, E), may be dx or empty (zero). dx may
-/// be dy. dweight, dbias: (E) of any type, summed over rows in a fixed order; added to if
-/// `accumulate`, else overwritten. Mean and rstd are recomputed from x.
+/// be dy. dweight, dbias: (E) of any type, or empty (a frozen parameter), summed over rows in a
+/// fixed order; added to if `accumulate`, else overwritten. Mean and rstd are recomputed from x.
 void layernorm_backward(const Stream& stream, const Tensor& dx, const Tensor& dweight,
                         const Tensor& dbias, const Tensor& dy, const Tensor& residual,
                         const Tensor& x, const Tensor& weight, float epsilon, bool accumulate,

@@ -20,8 +20,8 @@ void qk_norm_forward(const Stream& stream, const Tensor& y, const Tensor& x, con
 void qk_norm_gradient_sums(const Stream& stream, const Tensor& dots, const Tensor& dy,
                            const Tensor& x, const Tensor& weight, float weight_offset);
 
-/// dx = gradient through the norm; may be dy. dweight: (D) of any type, summed over N and G in a
-/// fixed order; added to if `accumulate`, else overwritten.
+/// dx = gradient through the norm; may be dy. dweight: (D) of any type, or empty (a frozen weight),
+/// summed over N and G in a fixed order; added to if `accumulate`, else overwritten.
 void qk_norm_backward(const Stream& stream, const Tensor& dx, const Tensor& dweight,
                       const Tensor& dy, const Tensor& x, const Tensor& weight, const Tensor& sums,
                       const Tensor& dots, std::int64_t width, float epsilon, float weight_offset,

@@ -20,8 +20,8 @@ void residual_rmsnorm_forward(const Stream& stream, const Tensor& y, const Tenso
                               const Tensor& weight, float epsilon, float weight_offset = 0.0F);
 
 /// dx = residual + gradient through the norm. residual: (N, E), may be dx or empty (zero). dx may
-/// be dy. dweight: (E) of any type, summed over rows in a fixed order; added to if `accumulate`,
-/// else overwritten.
+/// be dy. dweight: (E) of any type, or empty (a frozen weight), summed over rows in a fixed order;
+/// added to if `accumulate`, else overwritten.
 void rmsnorm_backward(const Stream& stream, const Tensor& dx, const Tensor& dweight,
                       const Tensor& dy, const Tensor& residual, const Tensor& x,
                       const Tensor& weight, float epsilon, bool accumulate, Arena& scratch,

@@ -103,6 +103,7 @@ struct SumRows {
 
 void add_partial_rows(const Stream& stream, const PartialRows& rows, std::int64_t blocks,
                       bool accumulate) {
+  if (rows.out.empty()) return;
   const std::int64_t columns = rows.out.elements();
   with_type(rows.out.dtype(), [&]<class G>(Type<G>) {
     G* to = device_elements<G>(rows.out, columns, "out");
@@ -114,6 +115,8 @@ void add_partial_rows(const Stream& stream, const PartialRows& rows, std::int64_
 
 void add_partial_rows(const Stream& stream, const PartialRows& first, const PartialRows& second,
                       std::int64_t blocks, bool accumulate) {
+  if (first.out.empty()) return add_partial_rows(stream, second, blocks, accumulate);
+  if (second.out.empty()) return add_partial_rows(stream, first, blocks, accumulate);
   const std::int64_t columns = first.out.elements();
   with_type(first.out.dtype(), [&]<class G>(Type<G>) {
     G* to = device_elements<G>(first.out, columns, "the first sums");

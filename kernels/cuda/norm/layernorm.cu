@@ -181,7 +181,8 @@ void layernorm_backward(const Stream& stream, const Tensor& dx, const Tensor& dw
   const ArenaScope scope(scratch);
   const std::int64_t columns = weight.elements();
   const std::int64_t blocks = gradient_blocks(dx.size(0));
-  check(dweight.elements() == columns && dbias.elements() == columns,
+  check((dweight.empty() || dweight.elements() == columns) &&
+            (dbias.empty() || dbias.elements() == columns),
         "dweight of shape {} and dbias of shape {} for {} columns", dweight.shape(), dbias.shape(),
         columns);
   float* gain_partials = scratch.take("column sums", DType::f32, {blocks, columns}).as<float>();

@@ -154,8 +154,8 @@ void rmsnorm_backward(const Stream& stream, const Tensor& dx, const Tensor& dwei
   const ArenaScope scope(scratch);
   const std::int64_t columns = weight.elements();
   const std::int64_t blocks = gradient_blocks(dx.size(0));
-  check(dweight.elements() == columns, "dweight of shape {} for {} columns", dweight.shape(),
-        columns);
+  check(dweight.empty() || dweight.elements() == columns, "dweight of shape {} for {} columns",
+        dweight.shape(), columns);
   float* partials = scratch.take("column sums", DType::f32, {blocks, columns}).as<float>();
   with_type(dx.dtype(), [&]<class T>(Type<T>) {
     const GradientRows<T> rows = gradient_rows<T>(dx, dy, residual, x, weight);

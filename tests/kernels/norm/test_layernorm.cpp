@@ -115,6 +115,22 @@ TEST_P(LayerNorm, BackwardAddsResidualAndAccumulates) {
   EXPECT_EQ(dweight, dweight_after) << "every run gives the same bits";
 }
 
+TEST_P(LayerNorm, BackwardLeavesOutGradientsOfFrozenParameters) {
+  backward(dx, dy, {}, false);
+  for (const bool of_weight : {false, true})
+    for (const bool of_bias : {false, true}) {
+      test::Array input_gradient = random(rows * columns, 9);
+      test::Array gain = random_gradient(10), shift = random_gradient(11);
+      test::Scratch scratch(layernorm_scratch_bytes(rows, columns, test::space()));
+      test::run(layernorm_backward, matrix(input_gradient), of_weight ? gain.tensor() : Tensor{},
+                of_bias ? shift.tensor() : Tensor{}, matrix(dy), Tensor{}, matrix(x),
+                weight.tensor(), epsilon, false, scratch.arena());
+      EXPECT_EQ(input_gradient, dx);
+      EXPECT_EQ(gain, of_weight ? dweight : random_gradient(10));
+      EXPECT_EQ(shift, of_bias ? dbias : random_gradient(11));
+    }
+}
+
 TEST_P(LayerNorm, BackwardOverUpstreamGradient) {
   backward(dx, dy, {}, false);
   backward(dy, dy, {}, false);

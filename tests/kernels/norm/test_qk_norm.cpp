@@ -102,6 +102,12 @@ TEST_P(QkNorm, BackwardAgreesWithReference) {
   test::expect_close(dx, gradients.dx, tolerance, "dx");
   test::expect_close(dweight, gradients.dweight, tolerance, "dweight");
 
+  test::Array frozen = random(count, 8);
+  test::Scratch scratch(qk_norm_scratch_bytes(size.rows, size.groups, size.head, test::space()));
+  test::run(qk_norm_backward, heads(frozen), Tensor{}, heads(dy), heads(x), weight.tensor(),
+            of_heads(sums), of_heads(dots), width, epsilon, offset, false, scratch.arena());
+  EXPECT_EQ(frozen, dx) << "of a frozen weight";
+
   dweight = before;
   test::add(gradients.dweight, before.doubles());
   backward(heads(dy), heads(dy), heads(x), true);

@@ -90,6 +90,11 @@ TEST_P(RmsNorm, BackwardAgreesWithReference) {
   backward(dx, dy, {}, false);
   test::expect_close(dx, gradients.dx, tolerance, "dx");
   test::expect_close(dweight, gradients.dweight, tolerance, "dweight");
+  test::Array frozen = random(rows * columns, 9);
+  test::Scratch scratch(rmsnorm_scratch_bytes(rows, columns, test::space()));
+  test::run(rmsnorm_backward, matrix(frozen), Tensor{}, matrix(dy), Tensor{}, matrix(x),
+            weight.tensor(), epsilon, false, scratch.arena(), offset);
+  EXPECT_EQ(frozen, dx) << "of a frozen weight";
   backward(dy, dy, {}, false);
   EXPECT_EQ(dy, dx) << "dx may be dy";
 }
