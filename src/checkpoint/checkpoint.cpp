@@ -87,12 +87,14 @@ std::int64_t snapshot_bytes(const std::vector<ParameterBlock>& blocks, DType typ
   std::int64_t of_an_element = type == DType::f32 ? 0 : std::int64_t{sizeof(float)};  // master
   for (const StateKind& state : states)
     of_an_element += static_cast<std::int64_t>(size_of(state.type));
-  const auto kinds = std::ssize(states) + (type == DType::f32 ? 0 : 1);
+  const auto all_kinds = std::ssize(states) + (type == DType::f32 ? 0 : 1);
   std::int64_t bytes = 0;
   for (const ParameterBlock& block : blocks) {
     if (block.duplicate) continue;
+    const std::int64_t state = block.trained ? of_an_element : 0;
+    const std::int64_t kinds = block.trained ? all_kinds : 0;
     // With padding: the same number on every data rank.
-    bytes += block.own.count() * (static_cast<std::int64_t>(size_of(type)) + of_an_element);
+    bytes += block.own.count() * (static_cast<std::int64_t>(size_of(type)) + state);
     std::int64_t most = 0;  // of a parameter
     for (const PlacedParameter& param : block.params) {
       const std::int64_t beside = beside_bytes(param.spec);
@@ -124,9 +126,11 @@ std::vector<CheckpointTensor> checkpoint_tensors(const ModelConfig& model,
                                                  const ParameterStore& store,
                                                  const Optimizer* optimizer) {
   std::vector<CheckpointTensor> tensors;
+  const std::vector<GlobalTensor> all = global_tensors(model);
   const auto add = [&](const std::string& group, DType type) {
-    for (const GlobalTensor& tensor : global_tensors(model))
-      tensors.push_back({group + tensor.name, type, tensor.shape});
+    for (const GlobalTensor& tensor : all)
+      if (tensor.trained || group == weight_group)
+        tensors.push_back({group + tensor.name, type, tensor.shape});
   };
   add(weight_group, store.type());
   if (optimizer != nullptr) {

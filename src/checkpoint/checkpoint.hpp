@@ -20,9 +20,9 @@ namespace triax {
 inline constexpr const char* weight_group = "/model/";
 inline constexpr const char* master_group = "/master/";
 
-/// Writes `path`: /model, a group in /optimizer for each state of the optimizer, and /master where
-/// the weights are 16-bit. `optimizer` null: /model alone. Collective over the grid. Returns the
-/// text of CheckpointWriter::publish.
+/// Writes `path`: /model, and of trained tensors a group in /optimizer for each state of the
+/// optimizer, and /master where the weights are 16-bit. `optimizer` null: /model alone. Collective
+/// over the grid. Returns the text of CheckpointWriter::publish.
 std::string save_checkpoint(const Stream& stream, const std::string& path,
                             const CheckpointHeader& header, const ModelConfig& model,
                             ParameterStore& store, Optimizer* optimizer, const ProcessGrid& grid,
@@ -56,15 +56,19 @@ std::int64_t staging_bytes(const std::vector<ParameterBlock>& blocks, DType type
 /// model that it names. Collective.
 void check_same_model(const CheckpointReader& reader, const ModelConfig& model, const Ranks& ranks);
 
+/// One line about tensors that are trained from here on and were frozen in the run that wrote the
+/// file: their moments start from zero. Empty if there are none.
+std::string newly_trained(const CheckpointReader& reader, const ModelConfig& model);
+
 /// One line per changed key of the model that a resumed run is allowed to change: dropout, special
 /// token ids, rotary positions.
 std::vector<std::string> model_changes(const CheckpointHeader& header, const ModelConfig& model);
 
-/// Restores the weights and, if `optimizer` is given, the master weights and the optimizer's
-/// states; zeros for those that the file lacks. The file's model must be the store's
-/// (check_same_model). Collective: every rank passes its own store, and the ranks share what they
-/// read. Error on all ranks if the data are damaged; the state is then undefined. `memory`:
-/// LoaderOptions::memory.
+/// Restores the weights and, if `optimizer` is given, the master weights and the optimizer's states
+/// of trained tensors (from the weights, and zeros, where the file has none). The file's model must
+/// be the store's (check_same_model). Collective: every rank passes its own store, and the ranks
+/// share what they read. Error on all ranks if the data are damaged; the state is then undefined.
+/// `memory`: LoaderOptions::memory.
 void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
                         const ModelConfig& model, ParameterStore& store, Optimizer* optimizer,
                         const Ranks& ranks, std::span<std::byte> memory = {});

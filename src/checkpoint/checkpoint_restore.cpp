@@ -67,10 +67,27 @@ Texts other_keys(const CheckpointHeader& header, const ModelConfig& model) {
   return family.empty() ? texts : family;  // between families every key differs
 }
 
-// Adds one text per tensor of `group` that the file lacks or has in another shape.
+// Trainability in the run that wrote the file, from its job. An import holds no job.
+Trainability trained_there(const CheckpointHeader& header) {
+  const auto job = nlohmann::json::parse(header.job, nullptr, false);
+  const auto patterns = [&](const char* key) {
+    Texts list;
+    if (!job.is_object() || !job.contains(key)) return list;
+    const auto& value = job[key];
+    if (value.is_string()) list.push_back(value.get<std::string>());
+    if (value.is_array()) list = value.get<Texts>();
+    return list;
+  };
+  return {patterns("freeze"), patterns("train_only")};
+}
+
+// Adds one text per tensor of `group` that the file lacks or has in another shape. The file has only
+// the weights of a tensor that was frozen in the run that wrote it.
 void add_other_tensors(Texts& texts, const CheckpointReader& reader, const ModelConfig& model,
                        const std::string& group) {
+  const Trainability there = trained_there(reader.header());
   for (const GlobalTensor& tensor : global_tensors(model)) {
+    if (group != weight_group && !is_trained(there, tensor.name)) continue;
     const std::string name = group + tensor.name;
     if (!reader.contains(name))
       texts.push_back(fmt::format("the checkpoint has no tensor {}", name));
@@ -80,21 +97,41 @@ void add_other_tensors(Texts& texts, const CheckpointReader& reader, const Model
   }
 }
 
+// Whether the file has any tensor of the group. Master weights and moments of frozen tensors are
+// absent.
 bool has_group(const CheckpointReader& reader, const ModelConfig& model, const char* group) {
-  return reader.contains(group + global_tensors(model).front().name);
+  return std::ranges::any_of(global_tensors(model), [&](const GlobalTensor& tensor) {
+    return reader.contains(group + tensor.name);
+  });
 }
 
 // Source and target of a rank's restore.
 struct Restoring {
+  const CheckpointReader& reader;
   ParameterStore& store;
   Optimizer* optimizer;
-  const char* weights;  // HDF5 groups that weights and master weights are read from
-  const char* master;
-  std::vector<bool> has_state;  // by state of the optimizer: the file has it
+  bool as_saved;  // weights from the saved ones, not from the master weights
 
-  std::string group(std::size_t state) const {
-    return state_group(optimizer->states()[state].name);
+  // HDF5 group that a tensor's master weights, and its weights, are read from.
+  std::string master(const std::string& tensor) const {
+    return reader.contains(master_group + tensor) ? master_group : weight_group;
   }
+  std::string weights(const std::string& tensor) const {
+    return as_saved ? weight_group : master(tensor);
+  }
+  // Group of a state of the optimizer; empty: the file lacks the tensor's, which starts from zero.
+  std::string state(std::size_t k, const std::string& tensor) const {
+    std::string group = state_group(optimizer->states()[k].name);
+    return reader.contains(group + tensor) ? group : std::string();
+  }
+  bool lacks_state(std::size_t k, int b) const {
+    return std::ranges::any_of(block(b).params, [&](const PlacedParameter& param) {
+      return std::ranges::any_of(param.spec.pieces, [&](const Piece& piece) {
+        return state(k, piece.name).empty();
+      });
+    });
+  }
+
   const ParameterBlock& block(int b) const { return store.blocks()[static_cast<std::size_t>(b)]; }
   int blocks() const { return static_cast<int>(store.blocks().size()); }
 };
@@ -104,17 +141,21 @@ struct Restoring {
 void want_state(const Restoring& what, CheckpointLoader& loader) {
   for (int b = 0; b < what.blocks(); ++b) {
     const ParameterBlock& block = what.block(b);
-    const auto want = [&](const std::string& group, const FlatRange& range) {
+    const auto want = [&](const auto& group_of, const FlatRange& range) {
       each_part(
           block, range, {{}, range}, [](const Piece&) { return true; },
-          [&](const HeldSlice& part) { loader.want(group + part.name(), boxes_of(part.range)); });
+          [&](const HeldSlice& part) {
+            if (const std::string group = group_of(part.name()); !group.empty())
+              loader.want(group + part.name(), boxes_of(part.range));
+          });
     };
     const auto want_stepped = [&](const FlatRange& range) {
-      if (what.optimizer->has_master()) want(what.master, range);
-      for (std::size_t k = 0; k < what.has_state.size(); ++k)
-        if (what.has_state[k]) want(what.group(k), range);
+      if (what.optimizer->has_master())
+        want([&](const std::string& tensor) { return what.master(tensor); }, range);
+      for (std::size_t k = 0; k < what.optimizer->states().size(); ++k)
+        want([&](const std::string& tensor) { return what.state(k, tensor); }, range);
     };
-    want(what.weights, block.parameters);
+    want([&](const std::string& tensor) { return what.weights(tensor); }, block.parameters);
     if (what.optimizer == nullptr) continue;
     want_stepped(what.optimizer->kept_state(b).range);
     for (int part = block.kept_parts; part < std::ssize(block.parts); ++part)
@@ -126,10 +167,12 @@ void restore_state(const Stream& stream, const Restoring& what, CheckpointLoader
   Staging staging(what.store.wait());
   for (int b = 0; b < what.blocks(); ++b) {
     // The loader delivers float32; 16-bit weights are rounded here.
-    const auto restore = [&](const std::string& group, const BlockView& view) {
+    const auto restore = [&](const auto& group_of, const BlockView& view) {
       each_part(
           what.block(b), view.range, view, [](const Piece&) { return true; },
           [&](const HeldSlice& held) {
+            const std::string group = group_of(held.name());
+            if (group.empty()) return;
             const std::string name = group + held.name();
             const auto run = held.host_run();
             if (run && view.data.dtype() == DType::f32)
@@ -143,21 +186,36 @@ void restore_state(const Stream& stream, const Restoring& what, CheckpointLoader
                         });
           });
     };
-    what.store.visit_weights(stream, b, Access::replace,
-                             [&](const BlockView& weights) { restore(what.weights, weights); });
+    what.store.visit_weights(stream, b, Access::replace, [&](const BlockView& weights) {
+      restore([&](const std::string& tensor) { return what.weights(tensor); }, weights);
+    });
     if (what.optimizer == nullptr) continue;
     what.optimizer->visit_state(stream, b, Access::replace, [&](const StateView& state) {
-      if (what.optimizer->has_master()) restore(what.master, state.master);
-      for (std::size_t k = 0; k < what.has_state.size(); ++k)
-        if (const BlockView& view = state.states[k]; what.has_state[k])
-          restore(what.group(k), view);
-        else
-          fill_zero(stream_for(view.data, stream), view.data);
+      if (what.optimizer->has_master())
+        restore([&](const std::string& tensor) { return what.master(tensor); }, state.master);
+      for (std::size_t k = 0; k < what.optimizer->states().size(); ++k) {
+        const BlockView& view = state.states[k];
+        if (what.lacks_state(k, b)) fill_zero(stream_for(view.data, stream), view.data);
+        restore([&](const std::string& tensor) { return what.state(k, tensor); }, view);
+      }
     });
   }
 }
 
 }  // namespace
+
+std::string newly_trained(const CheckpointReader& reader, const ModelConfig& model) {
+  if (saved_states(reader).empty()) return {};
+  const Trainability there = trained_there(reader.header());
+  const auto count = std::ranges::count_if(global_tensors(model), [&](const GlobalTensor& tensor) {
+    return tensor.trained && !is_trained(there, tensor.name);
+  });
+  if (count == 0) return {};
+  return fmt::format(
+      "{} tensors were frozen in the checkpoint and are trained now: their optimizer states start "
+      "from zero",
+      count);
+}
 
 std::vector<std::string> model_changes(const CheckpointHeader& header, const ModelConfig& model) {
   std::vector<std::string> lines;
@@ -204,15 +262,10 @@ void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
   // Weights are restored from the master weights if the file has them, whatever the types of both
   // runs. The saved weights are restored instead without an optimizer, and with stochastic rounding
   // if the type is unchanged.
-  const char* const source = has_group(reader, model, master_group) ? master_group : weight_group;
   const std::string weight = weight_group + global_tensors(model).front().name;
   const bool as_saved = optimizer == nullptr || (optimizer->rounds_stochastically() &&
                                                  reader.tensor(weight).dtype == store.type());
-  Restoring what{store, optimizer, as_saved ? weight_group : source, source, {}};
-  const std::vector<std::string> saved = saved_states(reader);
-  if (optimizer != nullptr)
-    for (const StateKind& state : optimizer->states())
-      what.has_state.push_back(std::ranges::find(saved, state.name) != saved.end());
+  const Restoring what{reader, store, optimizer, as_saved};
   CheckpointLoader loader(reader, ranks, {.memory = memory});
   try {
     want_state(what, loader);

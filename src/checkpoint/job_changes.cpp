@@ -22,12 +22,14 @@ constexpr const char* sections[] = {"bf16",
                                     "data_types",
                                     "fp16",
                                     "fp8",
+                                    "freeze",
                                     "gradient_clipping",
                                     "gradient_clipping_value",
                                     "loss",
                                     "optimizer",
                                     "scheduler",
-                                    "train_batch_size"};
+                                    "train_batch_size",
+                                    "train_only"};
 
 void flatten(const std::string& path, const json& node, std::map<std::string, json>& values) {
   if (!node.is_object()) {

@@ -26,6 +26,13 @@ struct RopeScaling {
   bool operator==(const RopeScaling&) const = default;
 };
 
+/// Which tensors of a model are trained: patterns of Hugging Face's names (is_trained). At most one
+/// of the lists has any; none: all tensors are trained.
+struct Trainability {
+  std::vector<std::string> freeze = {}, train_only = {};
+  bool operator==(const Trainability&) const = default;
+};
+
 /// Shape of a model, independent of the names its config.json uses.
 struct ModelConfig {
   std::string architecture = "gpt2";  // the name of a row of src/model/families
@@ -63,6 +70,7 @@ struct ModelConfig {
   float residual_dropout = 0.0F;
   std::string weights;           // directory of model.safetensors; empty: fresh weights
   std::string token_ids = "{}";  // JSON: config.json's bos_, eos_ and pad_token_id, for exports
+  Trainability trainability;
 };
 
 struct DataConfig {

@@ -301,6 +301,8 @@ void Executor::backward(const Op& op) {
                              stage_.name(op.chunk, op.layer), dx);
   buffers_.release_frame(op);
   if (has_input) buffers_.release(Kind::activation, input, m);
+  if (has_input && !layout_.passes_gradient(op.chunk, op.layer))
+    buffers_.release(Kind::gradient, input, m);
   if (has_output) buffers_.release(Kind::gradient, input + 1, m);
 }
 

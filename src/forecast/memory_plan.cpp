@@ -184,15 +184,17 @@ namespace {
 // and are planned alike.
 constexpr std::int64_t structure_bytes = std::int64_t{6} << 20;
 
-// Upper bound of a rank's bytes in a checkpoint: weights and master weights, as float32, and
-// optimizer states.
+// Upper bound of a rank's bytes in a checkpoint: weights, and of trained ones master weights, as
+// float32, and optimizer states.
 std::int64_t saved_bytes(const std::vector<ParameterBlock>& blocks,
                          const std::vector<StateKind>& states) {
-  std::int64_t of_an_element = 2 * std::int64_t{sizeof(float)};
+  constexpr auto of_a_weight = std::int64_t{sizeof(float)};
+  std::int64_t of_a_trained_one = 2 * of_a_weight;
   for (const StateKind& state : states)
-    of_an_element += static_cast<std::int64_t>(size_of(state.type));
+    of_a_trained_one += static_cast<std::int64_t>(size_of(state.type));
   std::int64_t bytes = 0;
-  for (const ParameterBlock& block : blocks) bytes += block.elements * of_an_element;
+  for (const ParameterBlock& block : blocks)
+    bytes += block.elements * (block.trained ? of_a_trained_one : of_a_weight);
   return bytes;
 }
 

@@ -71,11 +71,11 @@ class Export {
     for (const GlobalTensor& tensor : tensors) require(checkpoint, weight_group, tensor);
     const DType stored = types_.at(weight_group + tensors.front().name);
     type_ = options.type.value_or(stored);
-    const bool master = type_ != stored && types_.contains(master_group + tensors.front().name);
-    group_ = master ? master_group : weight_group;
+    converts_ = type_ != stored;
     std::vector<SafetensorsTensor> out;
     for (const GlobalTensor& tensor : tensors) {
-      require(checkpoint, group_, tensor);
+      require(checkpoint, group_of(tensor.name), tensor);
+      groups_.insert(group_of(tensor.name));
       out.push_back({tensor.name, type_, tensor.shape});
     }
     shards_ = cut_into_shards(out, options.shard_bytes);
@@ -83,8 +83,12 @@ class Export {
 
   const std::vector<SafetensorsShard>& shards() const { return shards_; }
   std::string config() const { return huggingface_config(model_, type_); }
-  /// HDF5 group of the checkpoint that the tensors are read from.
-  const std::string& group() const { return group_; }
+  /// HDF5 group of the checkpoint that a tensor is read from: that of the master weights if the
+  /// type differs from the saved weights', where the checkpoint has one (not of a frozen tensor).
+  std::string group_of(const std::string& tensor) const {
+    return converts_ && types_.contains(master_group + tensor) ? master_group : weight_group;
+  }
+  const std::set<std::string>& groups() const { return groups_; }
 
   ExportSummary summary() const {
     ExportSummary sum{.files = std::ssize(shards_), .type = type_};
@@ -100,7 +104,7 @@ class Export {
   // that unconverted values keep their bits.
   void write(const SafetensorsShard& shard, SafetensorsWriter& writer) {
     for (const SafetensorsTensor& tensor : shard.tensors) {
-      const std::string name = group_ + tensor.name;
+      const std::string name = group_of(tensor.name) + tensor.name;
       const DType stored = types_.at(name);
       for (std::int64_t begin = 0; begin < tensor.shape.elements(); begin += piece_elements) {
         const std::int64_t end = std::min(begin + piece_elements, tensor.shape.elements());
@@ -131,7 +135,8 @@ class Export {
   ModelConfig model_;
   std::map<std::string, DType> types_;  // of the checkpoint's tensors
   DType type_ = DType::f32;
-  std::string group_;
+  bool converts_ = false;  // to another type than that of the saved weights
+  std::set<std::string> groups_;
   std::vector<SafetensorsShard> shards_;
   std::vector<std::byte> stored_, converted_;
 };
@@ -205,7 +210,9 @@ ExportSummary export_huggingface(const std::string& checkpoint, const std::strin
   agreed(ranks, [&] {
     if (rank == 0) require_room(directory, sum.bytes);
   });
-  if (options.verify) sum.verified = require_whole(checkpoint, ranks, weights->group());
+  if (options.verify)
+    for (const std::string& group : weights->groups())
+      sum.verified = require_whole(checkpoint, ranks, group);
   std::deque<SafetensorsWriter> files;
   agreed(ranks, [&] {
     for (std::size_t i = static_cast<std::size_t>(rank); i < weights->shards().size();

@@ -75,6 +75,7 @@ BlockLayer::BlockLayer(const ModelConfig& model, int layer, const TensorShard& s
     if (*norm) add((*norm)->params());
   add(mlp_.params());
   if (mlp_post_norm_) add(mlp_post_norm_->params());
+  mark_trained(params_, model.trainability);
 }
 
 BlockLayer::Half BlockLayer::attention_half() const {
@@ -223,7 +224,7 @@ ComingRows BlockLayer::enter_backward(const Context& ctx, const LayerParameters&
     gradient = scratch.changed;
   }
   ComingRows rows = gather_rows(ctx, gradient, scratch.dfull);
-  if (half.output.has_bias()) {
+  if (half.output.has_bias() && !params.gradients[half.bias_at].data.empty()) {
     const Gradient& bias = params.gradients[half.bias_at];
     bias_backward(ctx.stream, bias.data, gradient, bias.accumulate, ctx.scratch);
   }

@@ -45,6 +45,7 @@ EmbeddingLayer::EmbeddingLayer(const ModelConfig& model, const TensorShard& shar
         "embedding.positions", names.position_embedding, {model.positions, width_}, shard,
         shard.sequence_parallel, Initial::normal, model.initializer_range));
   for (ParameterSpec& table : params_) table.read_in_backward = false;
+  mark_trained(params_, model.trainability);
 }
 
 std::size_t EmbeddingLayer::scratch_bytes(const BatchShape& shape) const {
@@ -86,15 +87,16 @@ void EmbeddingLayer::backward(const Context& ctx, const LayerParameters& params,
     dropout(ctx.stream, gradient, dy, {dropout_, dropout_key(ctx, 0, DropoutPlace::embedding)},
             first_element(ctx, width_));
   }
-  if (positions_)
+  if (positions_ && !params.gradients[1].data.empty())
     position_backward(ctx.stream, params.gradients[1].data, gradient, ctx.shape.first_row,
                       ctx.shape.sequence, params.gradients[1].accumulate);
   const bool whole = !shard_.sequence_parallel;
   const Tensor full =
       whole ? Tensor{}
             : ctx.scratch.take("embedding rows", ctx.shape.type, {ctx.shape.rows, width_});
-  embedding_backward(ctx.stream, params.gradients[0].data, ctx.tokens,
-                     gather_rows(ctx, gradient, full).wait(ctx), vocabulary_.first,
+  const Tensor rows = gather_rows(ctx, gradient, full).wait(ctx);
+  if (params.gradients[0].data.empty()) return;
+  embedding_backward(ctx.stream, params.gradients[0].data, ctx.tokens, rows, vocabulary_.first,
                      params.gradients[0].accumulate || shares_head_, ctx.scratch, scale_);
 }
 

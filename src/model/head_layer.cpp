@@ -40,6 +40,7 @@ std::vector<ParameterSpec> head_params(const ModelConfig& model, const TensorSha
                                         model, shard, model.tied_embeddings));
   params.back().read_in_backward = false;  // the forward pass has made its gradients
   params.back().written_in_forward = true;
+  mark_trained(params, model.trainability);
   return params;
 }
 }  // namespace
@@ -132,8 +133,9 @@ void HeadLayer::classify(const Context& ctx, const LayerParameters& params, cons
     add_sum(ctx.stream, ctx.loss_sum, loss);
     if (!ctx.training) continue;
     const Gradient& projection = params.gradients.back();
-    matmul(ctx.stream, projection.data, logits.transposed(), rows,
-           {.accumulate = projection.accumulate || begin > 0});
+    if (!projection.data.empty())
+      matmul(ctx.stream, projection.data, logits.transposed(), rows,
+             {.accumulate = projection.accumulate || begin > 0});
     matmul(ctx.stream, dh.slice(0, begin, n), logits, weight);
   }
 }

@@ -34,7 +34,8 @@ class Layer {
   /// y = f(x), filling `frame` (u8). x is empty for the embedding, y for the head.
   virtual void forward(const Context& ctx, const LayerParameters& params, const Tensor& x,
                        const Tensor& y, const Tensor& frame) const = 0;
-  /// dx from dy. Parameter gradients are written or accumulated, as each Gradient says. dy is empty
+  /// dx from dy. Parameter gradients are written or accumulated, as each Gradient says; those of
+  /// frozen parameters are empty, and not computed. dy is empty
   /// for the head, dx for the embedding.
   virtual void backward(const Context& ctx, const LayerParameters& params, const Tensor& x,
                         const Tensor& dy, const Tensor& dx, const Tensor& frame) const = 0;

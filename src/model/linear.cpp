@@ -116,9 +116,14 @@ void Linear::backward_input(const Context& ctx, const Tensor* weights, const Ten
 
 void Linear::backward_weight(const Context& ctx, const Gradient* gradients, const Tensor& x,
                              const Tensor& dy) const {
+  if (gradients[0].data.empty()) {  // a frozen weight
+    if (bias_here_ && !gradients[1].data.empty())
+      bias_backward(ctx.stream, gradients[1].data, dy, gradients[1].accumulate, ctx.scratch);
+    return;
+  }
   const bool input_first = order_ == WeightOrder::input_output;
   MatmulOptions options{.accumulate = gradients[0].accumulate};
-  if (bias_here_)
+  if (bias_here_ && !gradients[1].data.empty())
     options.bias_gradient = {.sums = gradients[1].data,
                              .of = input_first ? BiasGradient::Of::b : BiasGradient::Of::a,
                              .accumulate = gradients[1].accumulate,

@@ -51,7 +51,7 @@ class Linear {
   /// dx (rows, inputs) = dy W^T, then through the GELU that made x if `gelu` is set.
   void backward_input(const Context& ctx, const Tensor* weights, const Tensor& dy, const Tensor& dx,
                       const GeluGradient& gelu = {}) const;
-  /// dW += x^T dy; db += column sums of dy for a column-parallel map.
+  /// dW += x^T dy; db += column sums of dy for a column-parallel map. Frozen ones are left out.
   void backward_weight(const Context& ctx, const Gradient* gradients, const Tensor& x,
                        const Tensor& dy) const;
   /// backward_input and backward_weight of a column-parallel map whose input is gathered, and the

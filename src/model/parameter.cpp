@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/model/parameter.hpp"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 
 #include "kernels/random/element_numbers.hpp"
 #include "kernels/random/random.hpp"
+#include "src/config/config.hpp"
 
 namespace triax {
 namespace {
@@ -84,6 +87,36 @@ ElementNumbers element_numbers(const ParameterSpec& spec, std::uint64_t seed) {
         mix_key(seed, piece.name)};
   }
   return numbers;
+}
+
+bool stands_for(const std::string& pattern, const std::string& name) {
+  const auto matches = [&](const std::string& text) {
+    return ::fnmatch(text.c_str(), name.c_str(), 0) == 0;
+  };
+  return matches(pattern) || matches(pattern + ".*");
+}
+
+bool is_trained(const Trainability& model, const std::string& name) {
+  const auto stands = [&](const std::string& pattern) { return stands_for(pattern, name); };
+  if (!model.train_only.empty()) return std::ranges::any_of(model.train_only, stands);
+  return std::ranges::none_of(model.freeze, stands);
+}
+
+void mark_trained(std::vector<ParameterSpec>& params, const Trainability& model) {
+  if (model.freeze.empty() && model.train_only.empty()) return;
+  for (ParameterSpec& spec : params) {
+    const auto trained = [&](const Piece& piece) { return is_trained(model, piece.name); };
+    const auto other = std::ranges::find_if_not(spec.pieces, trained);
+    spec.trained = other == spec.pieces.end();
+    if (spec.trained) continue;
+    const auto one = std::ranges::find_if(spec.pieces, trained);
+    if (one != spec.pieces.end())
+      throw UsageError(
+          fmt::format("{} is frozen and {} is not", other->name, one->name),
+          fmt::format("they are one tensor in memory, {}, which is frozen or trained as a whole",
+                      spec.label),
+          "Name both in freeze or train_only, or none");
+  }
 }
 
 ParameterSpec replicated_parameter(const std::string& label, const std::string& name,

@@ -13,6 +13,7 @@
 namespace triax {
 
 struct ElementNumbers;
+struct Trainability;
 
 /// A box of a global tensor and its offset in the local one. One or two dimensions.
 struct Piece {
@@ -39,12 +40,22 @@ struct ParameterSpec {
   bool read_in_backward = true;     // the layer's backward pass reads it
   bool written_in_forward = false;  // the forward pass already writes its gradient
   std::int64_t most = 0;            // elements on the tensor rank with the most; 0: the same on all
+  bool trained = true;              // false: frozen, without gradient and optimizer state
   bool decays() const { return shape.rank() >= 2; }
   /// Elements that a bucket reserves: the same on all tensor ranks, which share one plan.
   std::int64_t room() const { return most > 0 ? most : shape.elements(); }
 };
 
-/// Destination of a parameter's gradient.
+/// Whether the tensor `name` is trained. A pattern is that of fnmatch: * (dots too), ? and [...].
+/// It stands for the tensors whose name it matches, and for those of a module whose name it
+/// matches.
+bool is_trained(const Trainability& model, const std::string& name);
+/// Whether `pattern` stands for the tensor `name`.
+bool stands_for(const std::string& pattern, const std::string& name);
+/// Sets ParameterSpec::trained. UsageError if tensors of one parameter are to be trained in part.
+void mark_trained(std::vector<ParameterSpec>& params, const Trainability& model);
+
+/// Destination of a parameter's gradient; empty: the parameter is frozen.
 struct Gradient {
   Tensor data;
   bool accumulate = false;  // add to earlier micro-batches; else replace

@@ -5,6 +5,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "src/model/stage/trained_parameters.hpp"
 #include "src/schedule/passes/passes.hpp"
 
 namespace triax {
@@ -45,13 +46,15 @@ Residence residence(const ParameterBlock& block) {
 // Limit on gathered elements beside compute: at most the largest bucket, so that a small model does
 // not end up whole on every rank.
 void set_limits(PlanShape& shape, const ZeroConfig& zero, const DataShard& data) {
-  std::int64_t largest = 0;
+  std::int64_t largest = 0, largest_trained = 0;
   for (const auto& stage : shape.blocks)
     for (const BlockUse& block : stage)
-      if (data.zero_stage < 3 || block.parameters != Residence::whole)
+      if (data.zero_stage < 3 || block.parameters != Residence::whole) {
         largest = std::max(largest, block.elements);
+        if (block.trained) largest_trained = std::max(largest_trained, block.elements);
+      }
   if (zero.overlap) {
-    shape.reduce_ahead = std::min(zero.reduce_bucket_size, largest);
+    shape.reduce_ahead = std::min(zero.reduce_bucket_size, largest_trained);
     shape.gather_ahead = zero.limit_gathers ? std::min(zero.prefetch_bucket_size, largest)
                                             : zero.prefetch_bucket_size;
   } else if (data.zero_stage >= 2) {
@@ -164,20 +167,34 @@ std::vector<BlockUse> block_uses(const Stage& stage, const DataShard& data) {
   std::vector<std::int64_t> sizes;  // of the pools
   for (const ParameterBlock& block : lay_out_blocks(stage, data)) {
     const auto pool = std::find(sizes.begin(), sizes.end(), block.elements);
-    uses.push_back(
-        {.layers = layer_uses(block),
-         .tensor_sum = !block.partial.empty(),
-         .tied = block.content == BlockContent::tied_embedding && stage.place().stages > 1,
-         .parameters = residence(block),
-         .elements = block.elements,
-         .pool = static_cast<int>(pool - sizes.begin()),
-         .parts = static_cast<int>(block.parts.size()),
-         .kept_parts = block.kept_parts,
-         .gather_piece = block.gather_piece});
+    uses.push_back({.layers = layer_uses(block),
+                    .trained = block.trained,
+                    .tensor_sum = !block.partial.empty(),
+                    .tied = block.trained && block.content == BlockContent::tied_embedding &&
+                            stage.place().stages > 1,
+                    .parameters = residence(block),
+                    .elements = block.elements,
+                    .pool = static_cast<int>(pool - sizes.begin()),
+                    .parts = static_cast<int>(block.parts.size()),
+                    .kept_parts = block.kept_parts,
+                    .gather_piece = block.gather_piece});
     if (pool == sizes.end()) sizes.push_back(block.elements);
   }
   return uses;
 }
+
+namespace {
+
+// First layer of the stage with a trained parameter; none: the value of `unless`.
+ModelLayer first_trained(const Stage& stage, ModelLayer unless) {
+  for (int chunk = 0; chunk < stage.chunks(); ++chunk)
+    for (int layer = 0; layer < stage.layers(chunk); ++layer)
+      if (std::ranges::any_of(stage.layer(chunk, layer).params(), &ParameterSpec::trained))
+        return std::min(unless, {chunk * stage.place().stages + stage.place().stage, layer});
+  return unless;
+}
+
+}  // namespace
 
 std::vector<std::vector<int>> frame_pools(const Stage& stage, const BatchShape& shape) {
   std::vector<std::size_t> sizes;  // of the pools
@@ -205,11 +222,13 @@ PlanShape plan_shape(const PlacedConfig& config) {
   shape.data_parallel = data.size > 1;
   shape.zero = static_cast<ZeroStage>(data.zero_stage);
   shape.replicas = data.groups > 1;
+  shape.first_trained = {std::numeric_limits<int>::max(), 0};
   for (int s = 0; s < parallel.pipeline; ++s) {
     const Stage stage = make_stage(config, s, 0, StageUse::plan);
     auto& layers = shape.layers.emplace_back();
     for (int chunk = 0; chunk < stage.chunks(); ++chunk) layers.push_back(stage.layers(chunk));
     shape.blocks.push_back(block_uses(stage, data));
+    shape.first_trained = first_trained(stage, shape.first_trained);
     shape.frame_pool.push_back(frame_pools(stage, batch_shape(config, stage.place().tensor)));
     if (config.recompute.what == Recompute::layer)
       shape.recompute.push_back(recomputed_layers(stage));
@@ -235,6 +254,7 @@ StateBuffers state_buffers(const StepPlans& plans, std::size_t stage) {
 }
 
 StepPlans step_plans(const PlacedConfig& config) {
+  check_trainability(config.model);
   StepPlans plans;
   plans.shape = plan_shape(config);
   try {

@@ -48,7 +48,7 @@ WholeBuffers whole_buffers(const StepPlans& plans, std::size_t stage);
 /// Their location is left empty.
 StateBuffers state_buffers(const StepPlans& plans, std::size_t stage);
 
-/// UsageError where the schedule cannot be built for the job.
+/// UsageError where the schedule cannot be built for the job, or no tensor would be trained.
 StepPlans step_plans(const PlacedConfig& config);
 
 }  // namespace triax

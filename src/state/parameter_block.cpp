@@ -2,6 +2,7 @@
 #include "src/state/parameter_block.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <utility>
 
@@ -59,21 +60,22 @@ void place(ParameterBlock& block, int tensor_size, const DataShard& data) {
   std::int64_t end = 0;  // end of the previous parameter
   for (const std::size_t i : order) {
     block.params[i].offset = round_up(end, alignment);
-    add_partial(block, block.params[i], tensor_size);
+    if (block.trained) add_partial(block, block.params[i], tensor_size);
     end = block.params[i].offset + block.params[i].spec.room();
   }
   block.elements = round_up(end, alignment * data.size);
   block.own = part_of_rank(block.elements, data.size, data.rank);
   const FlatRange all{0, block.elements};
+  block.parameters = block.sharded() ? block.own : all;
+  if (!block.trained) return;
   block.stepped = data.zero_stage >= 1 ? block.own : all;
   block.gradients = data.zero_stage >= 2 ? block.own : all;
-  block.parameters = block.sharded() ? block.own : all;
 }
 
 // Cuts the gather after the optimizer steps into equal pieces if it exceeds the limit. A piece has
 // at least one element per rank, and whole cache lines if it is that long.
 void cut_gather(ParameterBlock& block, const DataShard& data) {
-  if (block.sharded() || data.zero_stage == 0 || data.size == 1) return;
+  if (!block.trained || block.sharded() || data.zero_stage == 0 || data.size == 1) return;
   if (block.elements <= data.gather_limit) return;
   const std::int64_t part = block.own.count();
   std::int64_t run = std::max<std::int64_t>(1, data.gather_limit / data.size);
@@ -138,7 +140,7 @@ void choose_host_state(std::vector<ParameterBlock>& blocks, const StateOffload& 
   for (ParameterBlock& block : blocks) {
     const std::int64_t kept = kept_state_range(block).count();
     end += kept;
-    block.host_state = kept == 0 || static_cast<double>(end) > stays;
+    block.host_state = block.trained && (kept == 0 || static_cast<double>(end) > stays);
   }
 }
 
@@ -148,16 +150,17 @@ class Collector {
   Collector(const Stage& stage, const DataShard& data) : stage_(stage), data_(data) {}
 
   void add_layer(int chunk, int layer) {
-    int own_block = -1;
+    Buckets own = none;
     const auto& params = stage_.layer(chunk, layer).params();
     for (std::size_t index = 0; index < params.size(); ++index) {
       const ParameterSpec& spec = params[index];
       const BlockContent content = content_of(spec);
-      int& block = content == BlockContent::tied_embedding     ? tied_block_
-                   : content == BlockContent::small_parameters ? small_block_
-                                                               : own_block;
+      Buckets& buckets = content == BlockContent::tied_embedding     ? tied_
+                         : content == BlockContent::small_parameters ? small_
+                                                                     : own;
+      int& block = buckets[spec.trained ? 1 : 0];
       const bool shared = spec.tied && block >= 0;
-      if (block < 0) block = open(content, stage_.name(chunk, layer));
+      if (block < 0) block = open(content, spec.trained, stage_.name(chunk, layer));
       auto& members = blocks_[static_cast<std::size_t>(block)].params;
       if (!shared) members.push_back({spec, 0, {}});
       members.back().uses.push_back(
@@ -167,17 +170,22 @@ class Collector {
   std::vector<ParameterBlock> take() { return std::move(blocks_); }
 
  private:
+  using Buckets = std::array<int, 2>;  // index of the frozen and of the trained one
+  static constexpr Buckets none = {-1, -1};
+
   BlockContent content_of(const ParameterSpec& spec) const {
     if (spec.tied) return BlockContent::tied_embedding;
     return spec.room() <= data_.persistence_threshold ? BlockContent::small_parameters
                                                       : BlockContent::layer;
   }
-  int open(BlockContent content, const std::string& layer) {
+  int open(BlockContent content, bool trained, const std::string& layer) {
     const bool tied = content == BlockContent::tied_embedding;
     const bool small = content == BlockContent::small_parameters;
     ParameterBlock& block = blocks_.emplace_back();
     block.name = tied ? "tied embedding" : small ? "small parameters" : layer;
     block.content = content;
+    block.trained = trained;
+    if (!trained) block.name = "frozen " + block.name;
     block.duplicate = (tied && !stage_.has_embedding()) || data_.group > 0;
     if (data_.zero_stage == 3 && !small) block.home = ParameterHome::sharded;
     return static_cast<int>(blocks_.size()) - 1;
@@ -185,7 +193,7 @@ class Collector {
   const Stage& stage_;
   DataShard data_;
   std::vector<ParameterBlock> blocks_;
-  int tied_block_ = -1, small_block_ = -1;
+  Buckets tied_ = none, small_ = none;
 };
 
 }  // namespace

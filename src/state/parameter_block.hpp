@@ -58,9 +58,9 @@ enum class ParameterHome : std::uint8_t {
 };
 
 /// A bucket: the parameters of one layer, a token embedding tied to the head, or (ZeRO-3) the small
-/// parameters of a stage. Parameters start at multiples of 16 elements (64 bytes in float32).
-/// Padding between and after them is never read; it is zero in the weights and arbitrary in the
-/// gradients.
+/// parameters of a stage; of these, the trained or the frozen ones. Parameters start at multiples
+/// of 16 elements (64 bytes in float32). Padding between and after them is never read; it is zero
+/// in the weights and arbitrary in the gradients.
 struct ParameterBlock {
   std::string name;
   std::vector<PlacedParameter> params;
@@ -71,8 +71,8 @@ struct ParameterBlock {
                   // ZeRO level
   // Elements this rank keeps between steps: `own`, or all.
   FlatRange parameters;  // own if sharded()
-  FlatRange gradients;   // own from ZeRO-2 on
-  FlatRange stepped;     // elements with optimizer state; own from ZeRO-1 on
+  FlatRange gradients;   // own from ZeRO-2 on; none if frozen
+  FlatRange stepped;     // elements with optimizer state; own from ZeRO-1 on; none if frozen
   // Sub-groups of `stepped`, stepped one at a time, if optimizer state is in a store. State of the
   // first kept_parts stays in memory. Empty: all state stays in memory.
   std::vector<FlatRange> parts;
@@ -81,6 +81,7 @@ struct ParameterBlock {
   // rank's shard); 0: one gather.
   std::int64_t gather_piece = 0;
   BlockContent content = BlockContent::layer;
+  bool trained = true;                        // false: frozen; no gradient, no optimizer state
   ParameterHome home = ParameterHome::whole;  // location of `parameters`
   bool host_state = false;  // device runs: all optimizer state is on the host or a disk
   bool duplicate = false;  // another rank counts and saves it: the first stage (tied embedding), or
@@ -136,9 +137,9 @@ int gathers_of(const ParameterBlock& block);
 /// Range that piece `piece` gathers of each rank's shard, relative to the shard's start.
 FlatRange gathered_run(const ParameterBlock& block, int piece);
 
-/// Buckets of a stage: one per layer with parameters, and one of a tied embedding. Embedding and
-/// head of a single stage share that one; on first and last stage it has the same layout, so that
-/// shards match.
+/// Buckets of a stage: one per layer with parameters (two if only some of them are trained), and
+/// one of a tied embedding. Embedding and head of a single stage share that one; on first and last
+/// stage it has the same layout, so that shards match.
 std::vector<ParameterBlock> lay_out_blocks(const Stage& stage, const DataShard& shard);
 
 }  // namespace triax

@@ -6,6 +6,7 @@
 
 #include "kernels/random/random.hpp"
 #include "src/model/stage/partition.hpp"
+#include "src/model/stage/trained_parameters.hpp"
 #include "src/recipe/lr_schedule.hpp"
 
 namespace triax {
@@ -104,10 +105,12 @@ StepMetrics StepRunner::numbers(const RunningStep& running) {
   finished_ = now;
   last_seconds_ = metrics.step_seconds;
   metrics.tokens_per_second = tokens / metrics.step_seconds;
-  if (config.run.peak_flops > 0.0)
-    metrics.mfu = metrics.tokens_per_second *
-                  training_flops_per_token(config.model, config.data.sequence_length) /
-                  (config.run.peak_flops * rank_.grid.size());
+  if (config.run.peak_flops > 0.0) {
+    const std::int64_t length = config.data.sequence_length;
+    const double flops = training_flops_per_token(config.model, length) -
+                         saved_flops_per_token(config.model, length);
+    metrics.mfu = metrics.tokens_per_second * flops / (config.run.peak_flops * rank_.grid.size());
+  }
   metrics.skipped = !std::isfinite(metrics.grad_norm);
   return metrics;
 }

@@ -54,8 +54,8 @@ void Trainer::prepare_weights() {
                                     start_.step - steps_.loss_scaler().skipped());
     const std::vector<StateKind>& states = rank_.optimizer.states();
     start_.fresh_optimizer = !states.empty() && saved_states(reader).empty();
-    if (std::string text = state_text(reader, states); !text.empty())
-      start_.changes.push_back(std::move(text));
+    for (std::string line : {state_text(reader, states), newly_trained(reader, config_.model)})
+      if (!line.empty()) start_.changes.push_back(std::move(line));
   } else if (!config_.model.weights.empty()) {
     start_.weights = load_weights(rank_.stream, rank_.store, config_.model, config_.model.weights,
                                   &rank_.optimizer);

@@ -62,6 +62,14 @@ TEST(JobChanges, NameAnotherOptimizer) {
                           "\"SGD\" now"));
 }
 
+TEST(JobChanges, NameFrozenTensors) {
+  auto other = job();
+  other["freeze"] = {"transformer.wpe"};
+  EXPECT_THAT(job_changes(resolved(job()), resolved(other)),
+              ElementsAre("resumed with another freeze: none in the checkpoint, "
+                          "[\"transformer.wpe\"] now"));
+}
+
 TEST(JobChanges, NameEightBits) {
   auto other = job();
   other["bf16"] = {{"enabled", true}};

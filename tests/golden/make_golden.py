@@ -15,6 +15,7 @@ import argparse
 import math
 import sys
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import torch
@@ -91,6 +92,28 @@ CASES = {
         "hidden_size": 32, "intermediate_size": 44, "vocab_size": 67, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
         "tie_word_embeddings": True, "max_position_embeddings": 40, "hidden_act": "silu",
     }, RECIPE | {"z_coefficient": 0.05, "global_batch": 8, "seq_length": 20}),
+    # Frozen: the tied embedding, so that block 0 has no backward pass; the MLP of block 2, biases whose weights are
+    # trained, and the reverse.
+    "gpt2-frozen": Case(108, {
+        "model_type": "gpt2", "n_layer": 4, "n_head": 4, "n_embd": 24, "n_positions": 24, "n_inner": 60,
+        "vocab_size": 61, "layer_norm_epsilon": 1e-5, "activation_function": "gelu_new",
+        "tie_word_embeddings": True,
+    }, RECIPE | {"global_batch": 8, "seq_length": 20,
+                 "freeze": ["transformer.wte", "transformer.wpe", "transformer.h.0", "transformer.h.2.mlp",
+                            "*.ln_1.bias", "transformer.h.1.attn.c_attn.weight", "transformer.h.3.attn.c_proj.bias"]}),
+    # Trained: biases, of which the first are block 0's, the MLP of block 1, and some norms.
+    "qwen2-frozen": Case(109, {
+        "model_type": "qwen2", "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "hidden_size": 24, "intermediate_size": 36, "vocab_size": 53, "rms_norm_eps": 1e-6,
+        "rope_theta": 10000.0, "tie_word_embeddings": False, "max_position_embeddings": 24, "hidden_act": "silu",
+    }, RECIPE | {"global_batch": 8, "seq_length": 20,
+                 "train_only": ["*.bias", "model.norm", "model.layers.1.mlp", "model.layers.[13].input_layernorm"]}),
+    # Trained: the two vocabulary matrices, through blocks of which nothing is trained.
+    "llama-frozen": Case(110, {
+        "model_type": "llama", "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "hidden_size": 24, "intermediate_size": 36, "vocab_size": 53, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
+        "tie_word_embeddings": False, "max_position_embeddings": 24, "hidden_act": "silu",
+    }, RECIPE | {"global_batch": 8, "seq_length": 20, "train_only": ["model.embed_tokens.*", "lm_head.weight"]}),
     # Few, wide heads; an MLP that is not 4 x n_embd; cosine from the first step, down to zero.
     "gpt2-deep": Case(104, {
         "model_type": "gpt2", "n_layer": 3, "n_head": 2, "n_embd": 32, "n_positions": 16, "n_inner": 80,
@@ -109,6 +132,13 @@ def learning_rate(t, step):
     return t["min_lr"] + (t["lr"] - t["min_lr"]) / 2 * (1 + math.cos(math.pi * progress))
 
 
+def trained(t, name):
+    """Whether the recipe's patterns leave a tensor trained; one stands for a tensor, or for those of a module."""
+    def named(patterns):
+        return any(fnmatchcase(name, p) or fnmatchcase(name, p + ".*") for p in patterns)
+    return named(t["train_only"]) if "train_only" in t else not named(t.get("freeze", []))
+
+
 def global_batch(t, tokens, step):
     """Inputs and labels (B, T) of one step: sample i is tokens [i*T, i*T+T], step s uses samples [s*B, (s+1)*B)."""
     B, T = t["global_batch"], t["seq_length"]
@@ -124,7 +154,8 @@ def summary(tensors):
 
 def train(config, t, weights, tokens, dtype=torch.float64):
     """Runs a case. Returns the contents of expected.json, final.json and gradients.json."""
-    p = {name: w.to(dtype).requires_grad_() for name, w in weights.items()}
+    p = {name: w.to(dtype).requires_grad_(trained(t, name)) for name, w in weights.items()}
+    moving = {name: w for name, w in p.items() if w.requires_grad}
     m, v = ({name: torch.zeros_like(w) for name, w in p.items()} for _ in range(2))
     beta1, beta2 = t["betas"]
     steps, first_gradients = [], None
@@ -134,14 +165,15 @@ def train(config, t, weights, tokens, dtype=torch.float64):
         loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten())
         if t.get("z_coefficient"):
             loss = loss + t["z_coefficient"] * logits.logsumexp(-1).square().mean()
-        gradients = dict(zip(p, torch.autograd.grad(loss, list(p.values()))))
-        first_gradients = first_gradients or summary(gradients)
+        gradients = dict(zip(moving, torch.autograd.grad(loss, list(moving.values()))))
+        first_gradients = first_gradients or summary({name: gradients.get(name, torch.zeros_like(w))
+                                                      for name, w in p.items()})
         norm = math.sqrt(sum(float(g.double().square().sum()) for g in gradients.values()))
         scale = min(1.0, t["clip"] / (norm + 1e-6)) if t["clip"] else 1.0
         lr = learning_rate(t, step)
         steps.append({"step": step, "loss": loss.item(), "grad_norm": norm, "lr": lr})
         with torch.no_grad():
-            for name, w in p.items():  # AdamW (Loshchilov and Hutter 2019), decay decoupled, matrices only
+            for name, w in moving.items():  # AdamW (Loshchilov and Hutter 2019), decay decoupled, matrices only
                 g = gradients[name] * scale
                 if w.dim() >= 2:
                     w *= 1 - lr * t["weight_decay"]

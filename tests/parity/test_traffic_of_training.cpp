@@ -219,19 +219,19 @@ TEST(TrafficOfTraining, PiecesOfGathersAreAsPlanned) {
 
 // 16-bit types halve the bytes of activations and parameters, and add a master copy.
 TEST(TrafficOfTraining, TypesOfSixteenBitsAreAsPlanned) {
-  const GoldenCase golden = read_golden("gpt2-tiny");
   const int n = world_size();
-  for (const char* type : {"bf16", "fp16"})
-    for (const bool wide : {false, true})
-      for (Layout layout :
-           {Layout{.data = n, .zero = 3}, Layout{.data = n, .zero = 1}, Layout{.tensor = n},
-            Layout{.tensor = n, .sequence_parallel = false}, Layout{.pipeline = n}}) {
-        layout.type = type;
-        SCOPED_TRACE(layout.text());
-        auto job = golden_job(golden, layout);
-        if (wide) job["data_types"] = {{"grad_accum_dtype", "fp32"}};
-        EXPECT_GT(expect_as_planned(job).optimizer.master, 0);
-      }
+  for (const GoldenCase& golden : {read_golden("gpt2-tiny"), read_golden("qwen2-frozen")})
+    for (const char* type : {"bf16", "fp16"})
+      for (const bool wide : {false, true})
+        for (Layout layout :
+             {Layout{.data = n, .zero = 3}, Layout{.data = n, .zero = 1}, Layout{.tensor = n},
+              Layout{.tensor = n, .sequence_parallel = false}, Layout{.pipeline = n}}) {
+          layout.type = type;
+          SCOPED_TRACE(layout.text());
+          auto job = golden_job(golden, layout);
+          if (wide) job["data_types"] = {{"grad_accum_dtype", "fp32"}};
+          EXPECT_GT(expect_as_planned(job).optimizer.master, 0);
+        }
 }
 
 TEST(TrafficOfTraining, PartsOfRecomputedInputsAreAsPlanned) {
@@ -254,30 +254,30 @@ TEST(TrafficOfTraining, PartsOfRecomputedInputsAreAsPlanned) {
 
 TEST(TrafficOfTraining, WhatIsInStoresIsAsPlanned) {
   const SharedDirectory directory;
-  const GoldenCase golden = read_golden("gpt2-tiny");
   const nlohmann::json disk = {{"device", "nvme"}, {"nvme_path", directory.path()}};
-  for (const char* type : {"f32", "bf16"})
-    for (const int zero : {1, 3})
-      for (const double ratio : {1.0, 0.5}) {
-        const Layout layout{.data = world_size(), .zero = zero, .type = type};
-        SCOPED_TRACE(fmt::format("{}, ratio {}", layout.text(), ratio));
-        auto job = golden_job(golden, layout);
-        auto& section = job["zero_optimization"];
-        section["sub_group_size"] = 2000;
-        section["offload_optimizer"] = disk;
-        section["offload_optimizer"]["ratio"] = ratio;
-        if (zero == 3) {
-          section["offload_param"] = disk;
-          section["offload_param"]["max_in_cpu"] = 0;
+  for (const GoldenCase& golden : {read_golden("gpt2-tiny"), read_golden("gpt2-frozen")})
+    for (const char* type : {"f32", "bf16"})
+      for (const int zero : {1, 3})
+        for (const double ratio : {1.0, 0.5}) {
+          const Layout layout{.data = world_size(), .zero = zero, .type = type};
+          SCOPED_TRACE(fmt::format("{}, ratio {}", layout.text(), ratio));
+          auto job = golden_job(golden, layout);
+          auto& section = job["zero_optimization"];
+          section["sub_group_size"] = 2000;
+          section["offload_optimizer"] = disk;
+          section["offload_optimizer"]["ratio"] = ratio;
+          if (zero == 3) {
+            section["offload_param"] = disk;
+            section["offload_param"]["max_in_cpu"] = 0;
+          }
+          const Allocations found = expect_as_planned(job);
+          EXPECT_GT(found.optimizer.stored_moments, 0);
+          EXPECT_EQ(found.optimizer.stored_master > 0, std::string(type) == "bf16");
+          EXPECT_EQ(found.optimizer.moments == 0, ratio == 1.0);
+          EXPECT_EQ(found.state.stored.stored > 0, zero == 3);
+          EXPECT_GT(found.optimizer.buffers, 0);
+          MPI_Barrier(MPI_COMM_WORLD);
         }
-        const Allocations found = expect_as_planned(job);
-        EXPECT_GT(found.optimizer.stored_moments, 0);
-        EXPECT_EQ(found.optimizer.stored_master > 0, std::string(type) == "bf16");
-        EXPECT_EQ(found.optimizer.moments == 0, ratio == 1.0);
-        EXPECT_EQ(found.state.stored.stored > 0, zero == 3);
-        EXPECT_GT(found.optimizer.buffers, 0);
-        MPI_Barrier(MPI_COMM_WORLD);
-      }
 }
 
 }  // namespace

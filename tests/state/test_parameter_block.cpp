@@ -83,6 +83,36 @@ TEST(ParameterBlocks, AreCutAlikeOnAllTensorRanks) {
   });
 }
 
+// A layer of which a part is frozen has two buckets; the frozen one has parameters only.
+TEST(ParameterBlocks, FrozenParametersHaveBucketsOfTheirOwn) {
+  ModelConfig model = golden_model("gpt2-odd");
+  model.trainability.freeze = {"transformer.wte", "transformer.h.1.mlp", "*.ln_1.weight"};
+  for (const int zero : {0, 1, 2, 3})
+    for (const std::int64_t threshold : {0, 60}) {
+      const Stage stage(model, {1, 0, 1, {2, 1, true}}, 16);
+      DataShard shard{.size = 2, .rank = 1, .zero_stage = zero, .gather_limit = 100};
+      shard.persistence_threshold = zero == 3 ? threshold : 0;
+      shard.offload.optimizer_share = 1.0;
+      int frozen = 0;
+      for (const ParameterBlock& block : lay_out_blocks(stage, shard)) {
+        for (const PlacedParameter& param : block.params)
+          EXPECT_EQ(param.spec.trained, block.trained) << block.name << " " << param.spec.label;
+        if (block.trained) continue;
+        ++frozen;
+        EXPECT_TRUE(block.name.starts_with("frozen ")) << block.name;
+        EXPECT_EQ(block.gradients.count(), 0);
+        EXPECT_EQ(block.stepped.count(), 0);
+        EXPECT_EQ(block.gather_piece, 0);
+        EXPECT_TRUE(block.partial.empty() && block.parts.empty() && !block.host_state);
+        EXPECT_EQ(block.parameters.count(), block.sharded() ? block.elements / 2 : block.elements);
+        EXPECT_EQ(block.own.count(), block.elements / 2);
+      }
+      // The embedding's, a norm's of each block (block 1: with the MLP), or one with all small
+      // ones.
+      EXPECT_EQ(frozen, zero == 3 && threshold > 0 ? 3 : 1 + model.layers);
+    }
+}
+
 // Offloaded optimizer state: the range kept in memory comes first, then sub-groups that begin at
 // file pages.
 TEST(ParameterBlocks, AreSteppedInParts) {

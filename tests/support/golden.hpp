@@ -26,6 +26,7 @@ struct GoldenCase {
   std::int64_t warmup = 0, steps = 0, global_batch = 0;
   int sequence_length = 0;
   bool cosine = false;
+  std::vector<std::string> freeze, train_only;
   // Expected results.
   std::vector<GoldenStep> expected;
 };

@@ -53,6 +53,8 @@ nlohmann::json golden_job(const GoldenCase& golden, const Layout& layout) {
                         {"params", {{"warmup", golden.warmup}, {"min_lr", golden.min_lr}}}};
   job["gradient_clipping"] = golden.clip;
   job["loss"] = {{"z_coefficient", golden.z_coefficient}};
+  if (!golden.freeze.empty()) job["freeze"] = golden.freeze;
+  if (!golden.train_only.empty()) job["train_only"] = golden.train_only;
   job["zero_optimization"] = {{"stage", layout.zero},
                               {"overlap_comm", layout.overlap},
                               {"stage3_param_persistence_threshold", layout.persistence}};

@@ -148,6 +148,7 @@ void add_owned(GlobalValues& values, const std::vector<ParameterBlock>& blocks,
                const ValuesOfBlock& values_of) {
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     const BlockView block = values_of(static_cast<int>(b));
+    if (block.range.count() == 0) continue;  // a frozen bucket has only weights
     std::vector<float> data(static_cast<std::size_t>(block.range.count()));
     convert(Stream{}, Tensor(data.data(), block.data.shape()), block.data);
     for_each_owned(blocks[b],

@@ -55,7 +55,8 @@ GlobalValues zeros(const ModelConfig& model);
 void for_each_owned(
     const ParameterBlock& block,
     const std::function<void(const std::string&, std::int64_t, std::int64_t)>& visit);
-/// Adds every element that this rank owns at its global index.
+/// Adds every element that this rank owns at its global index; nothing of a bucket that has no such
+/// values, being frozen.
 void add_owned(GlobalValues& values, const std::vector<ParameterBlock>& blocks,
                const ValuesOfBlock& values_of);
 /// Global tensors of a model spread over `grid`, the same on every rank. Collective.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of batch, optimizer, scheduler, clipping, precision and printing, under DeepSpeed's names
-// and defaults.
+// Rows of batch, optimizer, scheduler, frozen tensors, clipping, precision and printing, under
+// DeepSpeed's names and defaults.
 #include <algorithm>
 #include <iterator>
 
@@ -26,6 +26,18 @@ void add_batch(Keys& k) {
                   .in("micro-batches"));
   k.push_back(refused("managed_gradient_accumulation", boolean, true,
                       "the trainer counts micro-batches", "triax always does"));
+}
+
+void add_frozen(Keys& k) {
+  k.push_back(obeyed(
+      "freeze", strings, nullptr, anything(),
+      "tensors that are not trained, by Hugging Face's names; patterns as in a shell: * (dots "
+      "too), ? and [...] match the whole name or a module's: \"model.embed_tokens\", "
+      "\"model.layers.[0-9]\", \"*.bias\". A frozen tensor has no gradient and no optimizer "
+      "state, and layers before the first trained one have no backward pass"));
+  k.push_back(obeyed("train_only", strings, nullptr, anything(),
+                     "the only tensors that are trained, by patterns as in freeze; all others are "
+                     "frozen"));
 }
 
 void add_fp16(Keys& k) {
@@ -113,6 +125,7 @@ Keys training_keys() {
   add_batch(k);
   std::ranges::move(optimizer_keys(), std::back_inserter(k));
   std::ranges::move(scheduler_keys(), std::back_inserter(k));
+  add_frozen(k);
   add_precision(k);
   k.push_back(obeyed("steps_per_print", integer, 10, at_least(1), "steps between lines of progress")
                   .in("steps")

@@ -163,6 +163,13 @@ void check_rounding(Settings& s, const ModelConfig& m, ErrorList& errors) {
                       m.architecture));
 }
 
+void check_trainability(Settings& s, ErrorList& errors) {
+  const auto some = [&](const std::string& key) { return s.has(key) && !s.at(key).value.empty(); };
+  if (some("freeze") && some("train_only"))
+    s.error(errors, "train_only",
+            "it freezes all other tensors already, and freeze is set too. Set one of them");
+}
+
 // Some rotary positions depend on the length of sequences, which a run keeps.
 void warn_of_length(Settings& s, const ModelConfig& m) {
   const std::string length = "data.seq_length";
@@ -199,6 +206,7 @@ void resolve_training(Settings& s, ErrorList& errors) {
   // "auto" comes from files of Hugging Face's Trainer: the defaults are its TrainingArguments'.
   replace_auto(s, "gradient_clipping", 1.0);  // max_grad_norm
   check_clipping(s, errors);
+  check_trainability(s, errors);
   s.default_for_auto("steps_per_print");
   resolve_scheduler(s, errors);
   check_groups(s, errors);

@@ -26,6 +26,14 @@ std::vector<std::string> strings(const Settings& s, const std::string& path) {
                      : std::vector<std::string>{};
 }
 
+Trainability trainability(const Settings& s) {
+  const auto patterns = [&](const std::string& path) {
+    if (!s.has(path) || !s.at(path).value.is_string()) return strings(s, path);
+    return std::vector<std::string>{s.string(path)};
+  };
+  return {patterns("freeze"), patterns("train_only")};
+}
+
 DataConfig data(const Settings& s) {
   DataConfig d;
   d.train = names_of_patterns(strings(s, "data.train"));
@@ -207,6 +215,7 @@ RecomputeConfig recompute(const Settings& s) {
 Config to_config(const Settings& s, const ModelConfig& model) {
   Config c;
   c.model = model;
+  c.model.trainability = trainability(s);
   c.data = data(s);
   c.parallel = parallel(s);
   c.run = run(s);

@@ -100,7 +100,8 @@ std::vector<GlobalTensor> global_tensors(const ModelConfig& model) {
   for (int layer = 0; layer < whole.layers(0); ++layer)
     for (const ParameterSpec& spec : whole.layer(0, layer).params())
       for (const Piece& piece : spec.pieces)
-        if (seen.insert(piece.name).second) tensors.push_back({piece.name, piece.global});
+        if (seen.insert(piece.name).second)
+          tensors.push_back({piece.name, piece.global, spec.trained});
   return tensors;
 }
 

@@ -69,6 +69,7 @@ class Stage {
 struct GlobalTensor {
   std::string name;
   Shape shape;
+  bool trained = true;
 };
 /// All tensors of a model in the order of its layers, each once.
 std::vector<GlobalTensor> global_tensors(const ModelConfig& model);

@@ -57,7 +57,7 @@ std::vector<SteppedRun> runs_of(const PlacedParameter& param, int index,
 
 std::vector<FlatRange> counted_ranges(const ParameterBlock& block) {
   std::vector<FlatRange> ranges;
-  if (block.duplicate) return ranges;
+  if (block.duplicate || !block.trained) return ranges;
   for (const PlacedParameter& param : block.params) {
     const Shape& shape = param.spec.shape;
     const FlatRange local =

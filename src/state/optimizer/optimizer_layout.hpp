@@ -9,8 +9,8 @@
 
 namespace triax {
 
-/// Ranges this rank counts in the norm: its own shard of the tensors it owns. Pieces of one tensor
-/// may alternate row by row (GPT-2's q, k and v); merged, they are one range again.
+/// Ranges this rank counts in the norm: its own shard of the trained tensors it owns. Pieces of one
+/// tensor may alternate row by row (GPT-2's q, k and v); merged, they are one range again.
 std::vector<FlatRange> counted_ranges(const ParameterBlock& block);
 
 /// Ranges this rank steps, in memory order. Adjacent tensors with the same options form one range,

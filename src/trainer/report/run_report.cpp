@@ -62,6 +62,15 @@ std::string precision_text(const PrecisionConfig& precision) {
       key_name_of(precision.type), key_name_of(precision.gradient_type));
 }
 
+std::string trained_text(const Trainability& model, const TrainedParameters& count) {
+  if (count.trained == count.all) return {};
+  const bool some = !model.train_only.empty();
+  return fmt::format("{:.2f}M of {:.2f}M parameters trained; {}: {}",
+                     1e-6 * static_cast<double>(count.trained),
+                     1e-6 * static_cast<double>(count.all), some ? "only" : "frozen",
+                     fmt::join(some ? model.train_only : model.freeze, ", "));
+}
+
 std::string validation_text(const Config& config, std::int64_t samples) {
   if (config.data.valid.empty() || config.run.eval_interval == 0) return {};
   return fmt::format("validation: {} samples = {} global batches, each {} steps and at the end{}",
@@ -165,16 +174,16 @@ void warn_unless_empty(const std::string& line) {
 
 void log_job(const RunFacts& run) {
   const PlacedConfig& config = run.plan.config;
-  std::int64_t parameters = 0;
-  for (const GlobalTensor& tensor : global_tensors(config.model))
-    parameters += tensor.shape.elements();
   spdlog::info("triax {}: {} ranks on {} node(s), tensor {} x pipeline {} x data {}", version,
                run.grid.size(), run.grid.nodes(), config.parallel.tensor, config.parallel.pipeline,
                config.parallel.data);
+  const TrainedParameters parameters = trained_parameters(config.model);
   spdlog::info(
       "{:.2f}M parameters, batch {} = micro {} x accumulation {} x data {}, {} tokens per step",
-      1e-6 * parameters, config.batch.global, config.batch.micro, config.batch.accumulation,
-      config.parallel.data, config.batch.global * config.data.sequence_length);
+      1e-6 * static_cast<double>(parameters.all), config.batch.global, config.batch.micro,
+      config.batch.accumulation, config.parallel.data,
+      config.batch.global * config.data.sequence_length);
+  log_unless_empty(trained_text(config.model.trainability, parameters));
   spdlog::info("precision {}", precision_text(config.precision));
   spdlog::info("{} tokens of training data, {} samples per epoch", run.data.tokens(),
                run.data.samples());

@@ -8,6 +8,7 @@
 #include "io/tokens/token_reader.hpp"
 #include "src/config/load/load.hpp"
 #include "src/forecast/job_plan.hpp"
+#include "src/model/stage/trained_parameters.hpp"
 #include "src/state/optimizer/optimizer.hpp"
 #include "src/state/weights/huggingface_weights.hpp"
 
@@ -41,6 +42,9 @@ std::string sharding_text(const PlacedConfig& config);
 /// "bf16: parameters and activations; gradients are kept, and summed between ranks, in fp32,
 /// optimizer state is fp32".
 std::string precision_text(const PrecisionConfig& precision);
+
+/// "1.20M of 124.44M parameters trained; frozen: model.embed_tokens"; empty if all are trained.
+std::string trained_text(const Trainability& model, const TrainedParameters& count);
 
 /// "validation: 640 samples = 10 global batches, each 50 steps and at the end", and the key that
 /// limits it; empty without validation.

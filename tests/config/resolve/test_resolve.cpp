@@ -57,6 +57,18 @@ TEST_F(Resolve, LossSpikes) {
   EXPECT_THAT(error(with(R"("windows": 5)")), HasSubstr("run.loss_spike.window"));
 }
 
+TEST_F(Resolve, FrozenTensors) {
+  const auto of = [&](const std::string& members) { return config(members).model.trainability; };
+  EXPECT_EQ(of(""), Trainability{});
+  EXPECT_EQ(of(R"(, "freeze": ["a.*", "b"])"), (Trainability{.freeze = {"a.*", "b"}}));
+  EXPECT_EQ(of(R"(, "freeze": "a.*")"), (Trainability{.freeze = {"a.*"}}));
+  EXPECT_EQ(of(R"(, "train_only": "lm_head", "freeze": [])"),
+            (Trainability{.train_only = {"lm_head"}}));
+  EXPECT_THAT(error(R"(, "train_only": "lm_head", "freeze": ["a"])"),
+              HasSubstr("train_only: it freezes all other tensors already, and freeze is set too"));
+  EXPECT_THAT(error(R"(, "freeze": true)"), HasSubstr("freeze: expected string or list"));
+}
+
 TEST_F(Resolve, CountsOfOverflowsFitTheirType) {
   EXPECT_THAT(error(R"(, "fp16": {"enabled": true, "hysteresis": 4294967297})"),
               HasSubstr("fp16.hysteresis: 4294967297 is not allowed (allowed: 1 <= x <= 1"));

@@ -45,6 +45,15 @@ TEST(PrecisionText, SaysTheTypeOfTheGradientsToo) {
               AllOf(HasSubstr("fp16: parameters"), HasSubstr("summed between ranks, in fp16")));
 }
 
+TEST(TrainedText, SaysHowManyAndWhich) {
+  EXPECT_EQ(trained_text({}, {.trained = 5, .all = 5}), "");
+  const TrainedParameters count{.trained = 1'200'000, .all = 124'440'000};
+  EXPECT_EQ(trained_text({.freeze = {"model.embed_tokens", "*.bias"}}, count),
+            "1.20M of 124.44M parameters trained; frozen: model.embed_tokens, *.bias");
+  EXPECT_EQ(trained_text({.train_only = {"lm_head"}}, count),
+            "1.20M of 124.44M parameters trained; only: lm_head");
+}
+
 TEST(WarningOfCpu, IsForWhoMayHaveMeantAGpu) {
   PlacedConfig config;
   EXPECT_THAT(warning_of_cpu(config, true), HasSubstr("no rank finds a GPU"));
