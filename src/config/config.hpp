@@ -30,6 +30,7 @@ struct RopeScaling {
 /// of the lists has any; none: all tensors are trained.
 struct Trainability {
   std::vector<std::string> freeze = {}, train_only = {};
+  std::string origin = {};  // file and line of the list, for errors
   bool operator==(const Trainability&) const = default;
 };
 

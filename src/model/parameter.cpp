@@ -96,6 +96,11 @@ bool stands_for(const std::string& pattern, const std::string& name) {
   return matches(pattern) || matches(pattern + ".*");
 }
 
+std::string key_of(const Trainability& model) {
+  const std::string key = model.freeze.empty() ? "train_only" : "freeze";
+  return model.origin.empty() ? key : model.origin + ": " + key;
+}
+
 bool is_trained(const Trainability& model, const std::string& name) {
   const auto stands = [&](const std::string& pattern) { return stands_for(pattern, name); };
   if (!model.train_only.empty()) return std::ranges::any_of(model.train_only, stands);
@@ -112,7 +117,7 @@ void mark_trained(std::vector<ParameterSpec>& params, const Trainability& model)
     const auto one = std::ranges::find_if(spec.pieces, trained);
     if (one != spec.pieces.end())
       throw UsageError(
-          fmt::format("{} is frozen and {} is not", other->name, one->name),
+          fmt::format("{}: {} is frozen and {} is not", key_of(model), other->name, one->name),
           fmt::format("they are one tensor in memory, {}, which is frozen or trained as a whole",
                       spec.label),
           "Name both in freeze or train_only, or none");

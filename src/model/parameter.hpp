@@ -46,6 +46,8 @@ struct ParameterSpec {
   std::int64_t room() const { return most > 0 ? most : shape.elements(); }
 };
 
+/// The key that a job sets, after its file and line: "job.json:12: freeze". One list is set.
+std::string key_of(const Trainability& model);
 /// Whether the tensor `name` is trained. A pattern is that of fnmatch: * (dots too), ? and [...].
 /// It stands for the tensors whose name it matches, and for those of a module whose name it
 /// matches.

@@ -83,6 +83,31 @@ TEST_F(PlannedJob, WeightsAreLookedAt) {
   EXPECT_THAT(wrong.text, HasSubstr("wte.weight"));
 }
 
+// The block before the last norm has no backward pass, and only the norm's 32 elements have state.
+TEST_F(PlannedJob, FrozenTensorsHaveNeitherBackwardPassNorState) {
+  const std::string norm = "--set train_only=transformer.ln_f ";
+  const Outcome plan = on_job("train", "--print-plan " + norm);
+  EXPECT_EQ(plan.status, 0) << plan.text;
+  EXPECT_THAT(plan.text, AllOf(HasSubstr("F c0 l1 m0"), HasSubstr("B c0 l2 m0"),
+                               Not(HasSubstr("B c0 l1 m0")), Not(HasSubstr("B c0 l0 m0"))));
+  const Outcome dry = on_job("train", "--dry-run --json " + norm + "2>/dev/null");
+  const auto device = nlohmann::json::parse(dry.text)["ranks"][0]["device"];
+  EXPECT_EQ(device["gradients"], 32 * 4);
+  EXPECT_EQ(device["optimizer"], 2 * 32 * 4);
+}
+
+TEST_F(PlannedJob, APatternOfNoTensorIsRefusedWithItsLine) {
+  directory_.file("frozen.json", R"({"extends": "job.json",
+      "freeze": ["transformer.wpe", "transformer.wtf"]})");
+  const Outcome typo = triax("train " + shell_word(directory_.path("frozen.json")) + " --dry-run");
+  EXPECT_EQ(typo.status, 2);
+  EXPECT_THAT(typo.text, AllOf(HasSubstr("frozen.json:2: freeze: \"transformer.wtf\""),
+                               HasSubstr("the nearest names are transformer.wte, ")));
+  const Outcome nothing = on_job("train", "--dry-run --set freeze=transformer");
+  EXPECT_EQ(nothing.status, 2);
+  EXPECT_THAT(nothing.text, HasSubstr("freeze: no tensor of the model is left to train"));
+}
+
 // Hybrid sharding shards state within nodes; a plan of one process needs --ranks-per-node to know
 // them.
 TEST_F(PlannedJob, APlanOfOneProcessSaysWhatItTakesForNodes) {

@@ -76,10 +76,10 @@ class Settings {
   }
   /// Adds "<path>: <text>" with the key's origin and marks the key wrong.
   void error(ErrorList& errors, const std::string& path, const std::string& text);
+  /// Origin of the key, else of the object that lacks it.
+  Origin origin_of(const std::string& path) const;
 
  private:
-  Origin origin_of(const std::string& path) const;  // of the key, else of the object that lacks it
-
   const KeyTable* table_;
   std::map<std::string, Setting> settings_;
   std::vector<std::pair<std::string, std::function<Origin(const std::string& path)>>> places_;

@@ -31,7 +31,10 @@ Trainability trainability(const Settings& s) {
     if (!s.has(path) || !s.at(path).value.is_string()) return strings(s, path);
     return std::vector<std::string>{s.string(path)};
   };
-  return {patterns("freeze"), patterns("train_only")};
+  Trainability t{patterns("freeze"), patterns("train_only")};
+  const bool any = !t.freeze.empty() || !t.train_only.empty();
+  if (any) t.origin = s.origin_of(t.freeze.empty() ? "train_only" : "freeze").text();
+  return t;
 }
 
 DataConfig data(const Settings& s) {

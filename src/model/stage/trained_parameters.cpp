@@ -4,44 +4,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <set>
 
-#include "src/config/source/spelling.hpp"
 #include "src/model/families/families.hpp"
 #include "src/model/parameter.hpp"
 #include "src/model/stage/partition.hpp"
 #include "src/model/stage/stage.hpp"
+#include "src/model/stage/tensor_names.hpp"
 
 namespace triax {
 namespace {
 
-// Words of a job file that a mistyped pattern may mean: names of tensors and of the modules above
-// them, with * for the number of a block.
-std::vector<std::string> usual_patterns(const std::vector<GlobalTensor>& tensors) {
-  std::set<std::string> words;
-  for (const GlobalTensor& tensor : tensors) {
-    std::string word;
-    for (std::size_t begin = 0; begin <= tensor.name.size();) {
-      const std::size_t end = std::min(tensor.name.find('.', begin), tensor.name.size());
-      const std::string part = tensor.name.substr(begin, end - begin);
-      const bool number = part.find_first_not_of("0123456789") == std::string::npos;
-      word += (word.empty() ? "" : ".") + (number ? "*" : part);
-      words.insert(word);
-      begin = end + 1;
-    }
-  }
-  return {words.begin(), words.end()};
-}
-
-// The three words most like `pattern`.
-std::vector<std::string> nearest(const std::string& pattern, std::vector<std::string> words) {
-  std::ranges::stable_sort(words, {},
-                           [&](const std::string& word) { return edits(pattern, word); });
-  constexpr std::size_t shown = 3;
-  words.resize(std::min(words.size(), shown));
-  return words;
-}
-
+// `key`: the key that has the pattern, after its file and line.
 void check_pattern(const std::string& key, const std::string& pattern, const ModelConfig& model,
                    const std::vector<GlobalTensor>& tensors) {
   const auto named = [&](const GlobalTensor& tensor) { return stands_for(pattern, tensor.name); };
@@ -52,10 +25,11 @@ void check_pattern(const std::string& key, const std::string& pattern, const Mod
         fmt::format("{}: the model has no tensor \"{}\"", key, pattern),
         fmt::format("its head is tied to the token embedding, {}", names.token_embedding),
         fmt::format("Name {}, which freezes or trains both", names.token_embedding));
-  throw UsageError(fmt::format("{}: \"{}\" is the name of no tensor of the model", key, pattern),
-                   fmt::format("the nearest names are {}",
-                               fmt::join(nearest(pattern, usual_patterns(tensors)), ", ")),
-                   "Patterns are those of a shell (*, ? and [...]), not regular expressions");
+  throw UsageError(
+      fmt::format("{}: \"{}\" is the name of no tensor of the model", key, pattern),
+      fmt::format("the nearest names are {}",
+                  fmt::join(nearest_tensor_names(pattern, model, PatternOf::modules), ", ")),
+      "Patterns are those of a shell (*, ? and [...]), not regular expressions");
 }
 
 }  // namespace
@@ -64,11 +38,11 @@ void check_trainability(const ModelConfig& model) {
   const Trainability& of = model.trainability;
   if (of.freeze.empty() && of.train_only.empty()) return;
   const std::vector<GlobalTensor> tensors = global_tensors(model);
-  for (const std::string& pattern : of.freeze) check_pattern("freeze", pattern, model, tensors);
-  for (const std::string& pattern : of.train_only)
-    check_pattern("train_only", pattern, model, tensors);
+  const std::string key = key_of(of);
+  for (const auto* patterns : {&of.freeze, &of.train_only})
+    for (const std::string& pattern : *patterns) check_pattern(key, pattern, model, tensors);
   if (std::ranges::none_of(tensors, &GlobalTensor::trained))
-    throw UsageError("freeze: no tensor of the model is left to train",
+    throw UsageError(key + ": no tensor of the model is left to train",
                      fmt::format("{} tensors are frozen", tensors.size()),
                      "Leave out the tensors that are to be trained");
 }

@@ -58,14 +58,21 @@ TEST_F(Resolve, LossSpikes) {
 }
 
 TEST_F(Resolve, FrozenTensors) {
-  const auto of = [&](const std::string& members) { return config(members).model.trainability; };
+  const auto of = [&](const std::string& members) {
+    Trainability found = config(members).model.trainability;
+    EXPECT_EQ(found.origin.ends_with("job.json:3"), !members.empty()) << found.origin;
+    found.origin.clear();
+    return found;
+  };
   EXPECT_EQ(of(""), Trainability{});
   EXPECT_EQ(of(R"(, "freeze": ["a.*", "b"])"), (Trainability{.freeze = {"a.*", "b"}}));
   EXPECT_EQ(of(R"(, "freeze": "a.*")"), (Trainability{.freeze = {"a.*"}}));
   EXPECT_EQ(of(R"(, "train_only": "lm_head", "freeze": [])"),
             (Trainability{.train_only = {"lm_head"}}));
-  EXPECT_THAT(error(R"(, "train_only": "lm_head", "freeze": ["a"])"),
-              HasSubstr("train_only: it freezes all other tensors already, and freeze is set too"));
+  EXPECT_THAT(
+      error(R"(, "train_only": "lm_head", "freeze": ["a"])"),
+      HasSubstr(
+          "job.json:3: train_only: it freezes all other tensors already, and freeze is set too"));
   EXPECT_THAT(error(R"(, "freeze": true)"), HasSubstr("freeze: expected string or list"));
 }
 

@@ -80,6 +80,18 @@ TEST(TrainedParameters, APatternThatNamesNothingIsRefusedWithTheNearestNames) {
   EXPECT_THAT(error("qwen2", {.freeze = {"*"}}), HasSubstr("no tensor of the model is left"));
 }
 
+TEST(TrainedParameters, ErrorsNameTheLineOfTheKey) {
+  const auto error = [](Trainability trainability) {
+    trainability.origin = "job.json:7";
+    return error_of([&] { check_trainability(model_of("qwen2", std::move(trainability))); });
+  };
+  EXPECT_THAT(error({.freeze = {"lm_heads"}}), HasSubstr("job.json:7: freeze: \"lm_heads\" is"));
+  EXPECT_THAT(error({.train_only = {"lm_heads"}}), HasSubstr("job.json:7: train_only: \"lm_heads"));
+  EXPECT_THAT(error({.freeze = {"*"}}), HasSubstr("job.json:7: freeze: no tensor of the model is"));
+  EXPECT_THAT(error({.freeze = {"*.q_proj.weight"}}),
+              HasSubstr("job.json:7: freeze: model.layers"));
+}
+
 TEST(TrainedParameters, ATiedHeadIsNamedByItsEmbedding) {
   ModelConfig model = model_of("gpt2", {.freeze = {"lm_head.weight"}});
   model.tied_embeddings = true;

@@ -39,5 +39,17 @@ TEST(Groups, WithoutTensorsAreRefused) {
   EXPECT_THAT(error_with({{"*"}, {"*.k_proj.weight"}}), HasSubstr("earlier groups match all"));
 }
 
+TEST(Groups, OfFrozenTensorsAloneAreRefused) {
+  ModelConfig model = golden_model("llama-tiny");
+  model.trainability.freeze = {"model.layers.0", "*norm.weight"};
+  const auto error_with = [&](std::vector<OptimizerGroup> groups) {
+    return error_of([&] { check_groups_match(with_groups(std::move(groups)), model); });
+  };
+  EXPECT_EQ(error_with({{"*.k_proj.weight"}, {"model.layers.1.*"}}), "");
+  EXPECT_THAT(error_with({{"*"}, {"model.layers.0.*"}}),
+              AllOf(HasSubstr("group 2, \"model.layers.0.*\", has no tensor"),
+                    HasSubstr("all that it matches are frozen (9)")));
+}
+
 }  // namespace
 }  // namespace triax::test
