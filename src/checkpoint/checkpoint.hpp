@@ -57,7 +57,7 @@ std::int64_t staging_bytes(const std::vector<ParameterBlock>& blocks, DType type
 void check_same_model(const CheckpointReader& reader, const ModelConfig& model, const Ranks& ranks);
 
 /// One line about tensors that are trained from here on and were frozen in the run that wrote the
-/// file: their moments start from zero. Empty if there are none.
+/// file: their optimizer states start from zero. Empty if there are none.
 std::string newly_trained(const CheckpointReader& reader, const ModelConfig& model);
 
 /// One line per changed key of the model that a resumed run is allowed to change: dropout, special

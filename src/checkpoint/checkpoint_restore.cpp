@@ -81,8 +81,8 @@ Trainability trained_there(const CheckpointHeader& header) {
   return {patterns("freeze"), patterns("train_only")};
 }
 
-// Adds one text per tensor of `group` that the file lacks or has in another shape. The file has only
-// the weights of a tensor that was frozen in the run that wrote it.
+// Adds one text per tensor of `group` that the file lacks or has in another shape. The file has
+// only the weights of a tensor that was frozen in the run that wrote it.
 void add_other_tensors(Texts& texts, const CheckpointReader& reader, const ModelConfig& model,
                        const std::string& group) {
   const Trainability there = trained_there(reader.header());
@@ -97,7 +97,7 @@ void add_other_tensors(Texts& texts, const CheckpointReader& reader, const Model
   }
 }
 
-// Whether the file has any tensor of the group. Master weights and moments of frozen tensors are
+// Whether the file has any tensor of the group. Master weights and states of frozen tensors are
 // absent.
 bool has_group(const CheckpointReader& reader, const ModelConfig& model, const char* group) {
   return std::ranges::any_of(global_tensors(model), [&](const GlobalTensor& tensor) {
@@ -126,9 +126,8 @@ struct Restoring {
   }
   bool lacks_state(std::size_t k, int b) const {
     return std::ranges::any_of(block(b).params, [&](const PlacedParameter& param) {
-      return std::ranges::any_of(param.spec.pieces, [&](const Piece& piece) {
-        return state(k, piece.name).empty();
-      });
+      return std::ranges::any_of(param.spec.pieces,
+                                 [&](const Piece& piece) { return state(k, piece.name).empty(); });
     });
   }
 

@@ -14,9 +14,25 @@ using nlohmann::json;
 using Names = std::vector<std::string>;
 
 constexpr const char* root = "/optimizer/";
+constexpr const char* tensors_key = "tensors";
 
 bool contains(const Names& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
+}
+
+// The section that starts_text() made; empty if there is none.
+json saved_starts(const CheckpointReader& reader) {
+  const json job = json::parse(reader.header().job, nullptr, false);
+  const json::json_pointer place(std::string("/triax/") + starts_key);
+  const json saved = job.is_object() && job.contains(place) ? job[place] : json::object();
+  return saved.is_object() ? saved : json::object();
+}
+
+// The number called `name`; 0: none.
+std::int64_t start_of(const json& starts, const std::string& name, std::int64_t updates) {
+  const json start = starts.is_object() && starts.contains(name) ? starts[name] : json(0);
+  return start.is_number_integer() ? std::clamp<std::int64_t>(start.get<std::int64_t>(), 0, updates)
+                                   : 0;
 }
 
 void add_names(Names& texts, const Names& names, const char* fate) {
@@ -43,23 +59,33 @@ std::string starts_text(const Optimizer& optimizer) {
   json starts = json::object();
   for (std::size_t k = 0; k < optimizer.states().size(); ++k)
     if (optimizer.starts()[k] > 0) starts[optimizer.states()[k].name] = optimizer.starts()[k];
+  if (!optimizer.tensor_starts().empty()) starts[tensors_key] = optimizer.tensor_starts();
   return starts.empty() ? "" : starts.dump();
 }
 
 Optimizer::Starts starts_of(const CheckpointReader& reader, const std::vector<StateKind>& states,
                             std::int64_t updates) {
-  const json job = json::parse(reader.header().job, nullptr, false);
-  const json::json_pointer place(std::string("/triax/") + starts_key);
-  const json saved = job.is_object() && job.contains(place) ? job[place] : json::object();
+  const json saved = saved_starts(reader);
   const Names there = saved_states(reader);
   Optimizer::Starts starts{};
-  for (std::size_t k = 0; k < states.size(); ++k) {
-    const std::string name = states[k].name;
-    const json start = saved.is_object() && saved.contains(name) ? saved[name] : json(0);
-    if (!contains(there, name))
-      starts[k] = updates;
-    else if (start.is_number_integer())
-      starts[k] = std::clamp<std::int64_t>(start.get<std::int64_t>(), 0, updates);
+  for (std::size_t k = 0; k < states.size(); ++k)
+    starts[k] =
+        contains(there, states[k].name) ? start_of(saved, states[k].name, updates) : updates;
+  return starts;
+}
+
+TensorStarts tensor_starts_of(const CheckpointReader& reader, const ModelConfig& model,
+                              std::int64_t updates) {
+  const json saved = saved_starts(reader).value(tensors_key, json::object());
+  const Names there = saved_states(reader);
+  TensorStarts starts;
+  for (const GlobalTensor& tensor : global_tensors(model)) {
+    if (!tensor.trained) continue;
+    const bool frozen = std::ranges::any_of(there, [&](const std::string& state) {
+      return !reader.contains(state_group(state) + tensor.name);
+    });
+    const std::int64_t start = frozen ? updates : start_of(saved, tensor.name, updates);
+    if (start > 0) starts[tensor.name] = start;
   }
   return starts;
 }

@@ -19,11 +19,15 @@ std::string state_group(const std::string& state);
 /// Names of the states that a file has, sorted. An imported checkpoint has none.
 std::vector<std::string> saved_states(const CheckpointReader& reader);
 
-/// Optimizer::starts() as JSON, by name of the state; empty if all are 0.
+/// Optimizer::starts() by name of the state, and in "tensors" tensor_starts(), as JSON; empty if
+/// all are 0.
 std::string starts_text(const Optimizer& optimizer);
 /// Starts of `states` restored from a file that was written after `updates` updates.
 Optimizer::Starts starts_of(const CheckpointReader& reader, const std::vector<StateKind>& states,
                             std::int64_t updates);
+/// The same of the tensors that `model` trains: those that are frozen in the file start now.
+TensorStarts tensor_starts_of(const CheckpointReader& reader, const ModelConfig& model,
+                              std::int64_t updates);
 
 /// Which of `states` continue from the file, start from zero, and which of its states are dropped;
 /// empty if all continue, or if the file has none.

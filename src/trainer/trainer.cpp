@@ -79,8 +79,9 @@ void Trainer::restore(const CheckpointReader& reader) {
   start_.token = reader.header().tokens;
   start_.resumed_from = reader.path();
   steps_.loss_scaler().restore(reader.header().loss_scale);
-  rank_.optimizer.set_starts(
-      starts_of(reader, rank_.optimizer.states(), start_.step - steps_.loss_scaler().skipped()));
+  const std::int64_t updates = start_.step - steps_.loss_scaler().skipped();
+  rank_.optimizer.set_starts(starts_of(reader, rank_.optimizer.states(), updates),
+                             tensor_starts_of(reader, config_.model, updates));
 }
 
 RunEnd Trainer::run(RunRequests::Clock::time_point started) {

@@ -31,17 +31,29 @@ Optimizer::Optimizer(ParameterStore& store, const OptimizerConfig& config, doubl
   if (steps_on_host(store.blocks(), store.space()))
     host_step_ = std::make_unique<HostStep>(store.type(), store.gradient_type(), store.wait());
   make_store(stored);
+  lay_out_runs();
   for (const ParameterBlock& block : store.blocks()) {
-    const bool at_random = config.stochastic_rounding && has_master();
-    runs_.push_back(stepped_runs(block, config_, at_random));
-    if (at_random) {
+    if (config_.stochastic_rounding && has_master()) {
       auto& numbers = numbers_.emplace_back();
       for (const PlacedParameter& param : block.params)
         numbers.push_back(
-            element_numbers(param.spec, mix_key(*config.stochastic_rounding, "rounding")));
+            element_numbers(param.spec, mix_key(*config_.stochastic_rounding, "rounding")));
     }
     counted_.push_back(counted_ranges(block));
   }
+}
+
+void Optimizer::lay_out_runs() {
+  const bool apart = config_.stochastic_rounding && has_master();
+  runs_.clear();
+  for (const ParameterBlock& block : store_.blocks())
+    runs_.push_back(stepped_runs(block, config_, apart, tensor_starts_));
+}
+
+void Optimizer::set_starts(const Starts& states, TensorStarts tensors) {
+  starts_ = states;
+  tensor_starts_ = std::move(tensors);
+  lay_out_runs();
 }
 
 // The states of a bucket lie one after another, those of bucket after bucket.
@@ -189,13 +201,14 @@ void Optimizer::step(const Stream& stream, int index, int part, const StepOption
   before_update_();
   const StateView state = state_of(index, part);
   UpdateStep step{config_, 0.0, 0.0, options.beta1, options.beta2, options.step, {}, {}};
-  std::ranges::transform(starts_, step.updates.begin(),
-                         [&](std::int64_t start) { return options.step - start; });
   for (const SteppedRun& run : runs_[static_cast<std::size_t>(index)]) {
     const FlatRange range = intersect(run.range, state.range);
     if (range.count() == 0) continue;
     step.learning_rate = options.learning_rate * run.options.rate;
     step.weight_decay = run.options.weight_decay;
+    std::ranges::transform(starts_, step.updates.begin(), [&](std::int64_t start) {
+      return options.step - std::max(start, run.options.start);
+    });
     step.stochastic = numbers(index, run, range.begin, options.step);
     UpdateTensors tensors = tensors_of(index, state, range);
     if (on_host(tensors)) {

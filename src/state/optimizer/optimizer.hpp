@@ -5,6 +5,7 @@
 // optimizer.params.stochastic_rounding the weights are that copy rounded at random, by words of
 // (run.seed, tensor, step, element index).
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -116,7 +117,9 @@ class Optimizer {
   /// checkpoint of another optimizer. Bias corrections count from there.
   using Starts = std::array<std::int64_t, most_states>;
   const Starts& starts() const { return starts_; }
-  void set_starts(const Starts& starts) { starts_ = starts; }
+  const TensorStarts& tensor_starts() const { return tensor_starts_; }
+  /// The later of a state's and a tensor's start counts.
+  void set_starts(const Starts& states, TensorStarts tensors = {});
   /// True if weights are not just their masters rounded to nearest.
   bool rounds_stochastically() const { return !numbers_.empty(); }
   bool has_master() const { return store_.type() != DType::f32; }
@@ -126,6 +129,7 @@ class Optimizer {
 
  private:
   void keep_in_memory();
+  void lay_out_runs();
   void sum_squares(const Stream& stream);
   void make_store(const StateBuffers& stored);
   int unit(int block, int part) const;
@@ -140,6 +144,7 @@ class Optimizer {
   const OptimizerRule& rule_;
   std::vector<StateKind> states_;
   Starts starts_{};
+  TensorStarts tensor_starts_;
   double clip_;
   bool skip_ = false;  // the host knows that the gradients are not finite
   std::function<void()> before_update_ = [] {};

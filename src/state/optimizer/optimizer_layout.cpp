@@ -31,10 +31,13 @@ void sort_by_begin(std::vector<SteppedRun>& runs) {
 // Ranges of a parameter, the `index`-th of its bucket: one, unless tensors that share it have
 // different options. Elements of no tensor go with those before them.
 std::vector<SteppedRun> runs_of(const PlacedParameter& param, int index,
-                                const OptimizerConfig& config) {
+                                const OptimizerConfig& config, const TensorStarts& starts) {
   const ParameterSpec& spec = param.spec;
   const auto options = [&](const Piece& piece) {
-    return tensor_options(config, piece.name, spec.decays());
+    TensorOptions of_tensor = tensor_options(config, piece.name, spec.decays());
+    if (const auto start = starts.find(piece.name); start != starts.end())
+      of_tensor.start = start->second;
+    return of_tensor;
   };
   const TensorOptions first = options(spec.pieces.front());
   if (std::ranges::all_of(spec.pieces, [&](const Piece& p) { return options(p) == first; }))
@@ -74,10 +77,10 @@ std::vector<FlatRange> counted_ranges(const ParameterBlock& block) {
 }
 
 std::vector<SteppedRun> stepped_runs(const ParameterBlock& block, const OptimizerConfig& config,
-                                     bool apart) {
+                                     bool apart, const TensorStarts& starts) {
   std::vector<SteppedRun> all, runs;
   for (int p = 0; p < std::ssize(block.params); ++p)
-    for (SteppedRun run : runs_of(block.params[static_cast<std::size_t>(p)], p, config)) {
+    for (SteppedRun run : runs_of(block.params[static_cast<std::size_t>(p)], p, config, starts)) {
       run.range = intersect(run.range, block.stepped);
       if (run.range.count() > 0) all.push_back(run);
     }

@@ -16,7 +16,7 @@ std::vector<FlatRange> counted_ranges(const ParameterBlock& block);
 /// Ranges this rank steps, in memory order. Adjacent tensors with the same options form one range,
 /// unless `apart`: then no range holds elements of two parameters.
 std::vector<SteppedRun> stepped_runs(const ParameterBlock& block, const OptimizerConfig& config,
-                                     bool apart);
+                                     bool apart, const TensorStarts& starts = {});
 
 /// True if the host steps parameters of a device: their state is on the host or in a store.
 bool steps_on_host(const std::vector<ParameterBlock>& blocks, MemorySpace space);

@@ -106,5 +106,30 @@ TEST(SteppedRuns, AreCutWhereTensorsOfAParameterDiffer) {
     });
 }
 
+TEST(SteppedRuns, AreCutWhereTensorsBeganAtOtherUpdates) {
+  const Stage stage(divisible_model("llama", false), {}, 16);
+  const std::string name = "model.layers.1.self_attn.k_proj.weight";
+  int cut = 0;
+  for (const ParameterBlock& block : lay_out_blocks(stage, {})) {
+    const auto plain = stepped_runs(block, decaying(), false);
+    const auto runs = stepped_runs(block, decaying(), false, {{name, 5}});
+    std::int64_t elements = 0;
+    for (const SteppedRun& run : runs)
+      if (run.options.start == 5) elements += run.range.count();
+    if (elements == 0) {
+      EXPECT_EQ(runs.size(), plain.size());
+      continue;
+    }
+    ++cut;
+    EXPECT_EQ(runs.size(), plain.size() + 2);
+    for (const PlacedParameter& param : block.params)
+      for (const Piece& piece : param.spec.pieces)
+        if (piece.name == name) {
+          EXPECT_EQ(elements, piece.extent.elements());
+        }
+  }
+  EXPECT_EQ(cut, 1);
+}
+
 }  // namespace
 }  // namespace triax::test

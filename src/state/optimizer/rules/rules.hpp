@@ -42,7 +42,7 @@ struct UpdateStep {
   double beta1, beta2;
   std::int64_t step;  // of the run, counted from 1
   // Updates of each state since it began at zero, this one included: fewer than `step` if the run
-  // resumed the checkpoint of another optimizer.
+  // resumed the checkpoint of another optimizer, or had frozen the tensor.
   std::array<std::int64_t, most_states> updates;
   std::optional<ElementNumbers> stochastic = {};  // as AdamWOptions::stochastic
 
