@@ -46,8 +46,10 @@ void NormLayer::backward(const Context& ctx, const Tensor* weights, const Gradie
                          const Tensor& x, const Tensor& dy, const Tensor& residual,
                          const Tensor& dx) const {
   if (layernorm_)
+    // A frozen parameter is in another bucket, whose first micro-batch says nothing.
     layernorm_backward(ctx.stream, dx, gradients[0].data, gradients[1].data, dy, residual, x,
-                       weights[0], epsilon_, gradients[0].accumulate, ctx.scratch);
+                       weights[0], epsilon_,
+                       gradients[gradients[0].data.empty() ? 1 : 0].accumulate, ctx.scratch);
   else
     rmsnorm_backward(ctx.stream, dx, gradients[0].data, dy, residual, x, weights[0], epsilon_,
                      gradients[0].accumulate, ctx.scratch, offset_);

@@ -65,6 +65,28 @@ CASES = {
                         "attention_multiplier": 0.2, "residual_multiplier": 0.4, "logits_scaling": 3.0,
                         "attention_bias": True, "mlp_bias": True,
                         "tie_word_embeddings": True, "rope_theta": 10000.0},
+    "qwen3-frozen": SIZES | {"model_type": "qwen3", "num_hidden_layers": 4, "rope_theta": 10000.0},
+    "gemma2-frozen": SIZES | {"model_type": "gemma2", "num_hidden_layers": 2, "sliding_window": 12,
+                              "query_pre_attn_scalar": 10, "attn_logit_softcapping": 2.5,
+                              "final_logit_softcapping": 4.0, "hidden_activation": "gelu_pytorch_tanh",
+                              "tie_word_embeddings": True, "rope_theta": 10000.0},
+    "pythia-frozen": {"model_type": "gpt_neox", "hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 40,
+                      "num_hidden_layers": 3, "vocab_size": 67, "max_position_embeddings": 64, "rotary_pct": 0.5,
+                      "rotary_emb_base": 10000, "hidden_act": "gelu", "use_parallel_residual": True,
+                      "tie_word_embeddings": False, "layer_norm_eps": 1e-5},
+}
+# Patterns of the cases of which some tensors are frozen.
+FROZEN = {
+    # The embedding and the first blocks; the norm of queries, and that of keys where queries' is trained.
+    "qwen3-frozen": {"freeze": ["model.embed_tokens", "model.layers.[01]", "model.layers.2.self_attn.q_norm",
+                                "model.layers.3.self_attn.k_norm", "model.layers.3.mlp.down_proj"]},
+    # All norms, and nothing else.
+    "gemma2-frozen": {"freeze": ["*norm.weight"]},
+    # Norms' weights whose biases are trained, and the reverse; weights and biases of maps.
+    "pythia-frozen": {"freeze": ["gpt_neox.layers.[02].*norm.weight", "gpt_neox.layers.1.*norm.bias",
+                                 "gpt_neox.layers.*.attention.query_key_value.bias",
+                                 "gpt_neox.layers.1.attention.dense.weight", "gpt_neox.layers.2.mlp.*.weight",
+                                 "*.0.mlp.dense_4h_to_h.bias"]},
 }
 DISK_NAMES = {"gpt_neox": {"lm_head.weight": "embed_out.weight"}}  # where memory and files differ
 
@@ -106,7 +128,7 @@ def make(name):
     generator = torch.Generator().manual_seed(200 + list(CASES).index(name))
     reference = Reference(config)
     make_golden.FORWARD[config["model_type"]] = reference
-    training = RECIPE | LENGTH
+    training = RECIPE | LENGTH | FROZEN.get(name, {})
     weights = fresh_weights(config, reference.shapes(), generator)
     tokens = fresh_tokens(config, training, generator)
     expected, final, gradients = train(config, training, weights, tokens)

@@ -58,6 +58,11 @@ TEST_F(OnDevice, LlamaHasTheLossesOfPytorchOnEveryLayout) {
   expect_golden_on_device("llama-tiny");
 }
 
+TEST_F(OnDevice, FrozenTensorsHaveTheLossesOfPytorchOnEveryLayout) {
+  for (const char* name : {"gpt2-frozen", "pythia-frozen", "qwen3-frozen"})
+    expect_golden_on_device(name);
+}
+
 // Shards within pairs of ranks, summed across the pairs.
 TEST_F(OnDevice, HybridShardingHasTheLossesOfPytorch) {
   if (world_size() != 4) return;

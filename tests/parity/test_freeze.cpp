@@ -7,11 +7,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 
 #include "io/checkpoint/checkpoint_reader.hpp"
 #include "io/hdf5/boxes.hpp"
 #include "kernels/activation/elementwise.hpp"
 #include "src/checkpoint/checkpoint.hpp"
+#include "src/checkpoint/optimizer_states.hpp"
+#include "src/state/optimizer/rules/rules.hpp"
 #include "src/state/weights/huggingface_weights.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/support/training.hpp"
@@ -83,13 +87,16 @@ void expect_frozen_bits(nlohmann::json job, const std::string& directory) {
 TEST(Freeze, KeepsTheBitsOfFrozenTensorsAndMovesTheOthers) {
   const SharedDirectory directory;
   int runs = 0;
-  for (const char* name : {"gpt2-frozen", "qwen2-frozen", "llama-frozen"})
-    for (const Layout& layout : layouts())
+  for (const char* name :
+       {"gpt2-frozen", "qwen2-frozen", "llama-frozen", "qwen3-frozen", "pythia-frozen"}) {
+    const GoldenCase golden = read_golden(name);
+    for (const Layout& layout : layouts()) {
+      if (!carries(golden, layout)) continue;
       for (const char* type : {"f32", "bf16"}) {
         Layout typed = layout;
         typed.type = type;
         SCOPED_TRACE(name + (", " + typed.text()));
-        auto job = golden_job(read_golden(name), typed);
+        auto job = golden_job(golden, typed);
         // Large enough that one step shows in 8 bits of a weight.
         job["optimizer"]["params"]["lr"] = 0.01;
         expect_frozen_bits(job, directory.path(fmt::format("run{}", runs++)));
@@ -97,6 +104,8 @@ TEST(Freeze, KeepsTheBitsOfFrozenTensorsAndMovesTheOthers) {
         if (typed.zero == 3) offload_parameters(job, directory.path());
         expect_frozen_bits(job, directory.path(fmt::format("run{}", runs++)));
       }
+    }
+  }
 }
 
 // Frozen tensors of a 16-bit run have 16 bits only, and a stage without trained ones no state.
@@ -156,7 +165,7 @@ TEST_F(FreezeAndResume, ACheckpointHoldsAllWeightsAndTheStateOfTrainedOnes) {
   EXPECT_EQ(newly_trained(reader, loaded.config.model), "");
   ModelConfig all = loaded.config.model;
   all.trainability = {};
-  EXPECT_THAT(newly_trained(reader, all), HasSubstr("their moments start from zero"));
+  EXPECT_THAT(newly_trained(reader, all), HasSubstr("their optimizer states start from zero"));
 }
 
 TEST_F(FreezeAndResume, WithTheSameTensorsChangesNoBit) {
@@ -193,6 +202,73 @@ TEST_F(FreezeAndResume, WithOtherTensorsContinuesFromTheSameWeights) {
     ASSERT_EQ(losses(run).size(), 2U) << run;
     EXPECT_TRUE(std::ranges::all_of(losses(run), [](double x) { return x > 0 && x < 5; })) << run;
   }
+}
+
+// The states of a tensor that was frozen count their updates from its first one, so that the bias
+// correction holds: AdamW's first update of an element is the learning rate. So in the next file.
+TEST_F(FreezeAndResume, NewlyTrainedTensorsStartAsInANewRun) {
+  constexpr double rate = 1e-3;
+  const std::string name = "transformer.h.0.mlp.c_fc.weight";
+  const auto of = [&](const std::string& run, int steps, const std::string& from) {
+    auto text = job(run, steps);
+    text.erase("scheduler");
+    text.erase("bf16");
+    text.erase("data_types");
+    text["optimizer"]["params"] = {{"lr", rate}, {"eps", 1e-12}};
+    text["checkpoint"]["interval"] = 1;
+    if (!from.empty()) text.erase("freeze");
+    if (!from.empty()) text["checkpoint"]["resume"] = from;
+    train_to_the_end(text);
+  };
+  of("frozen", 3, "");
+  of("trained", 5, file("frozen", 3));
+  of("again", 6, file("trained", 5));
+  if (world_rank() != 0) return;
+  const auto values = [&](const std::string& path) {
+    const std::vector<std::byte> bytes = bytes_of(CheckpointReader(path), "/model/" + name);
+    std::vector<float> floats(bytes.size() / sizeof(float));
+    std::memcpy(floats.data(), bytes.data(), bytes.size());
+    return floats;
+  };
+  const std::vector<float> before = values(file("frozen", 3)), after = values(file("trained", 4));
+  double least = rate, most = 0.0;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const double moved = std::abs(double{after[i]} - double{before[i]});
+    least = std::min(least, moved);
+    most = std::max(most, moved);
+  }
+  EXPECT_NEAR(least, rate, 1e-3 * rate);
+  EXPECT_NEAR(most, rate, 1e-3 * rate);
+  const LoadedJob loaded = load(job("trained", 5), world_size());
+  ModelConfig all = loaded.config.model;
+  all.trainability = {};
+  for (const std::string& path : {file("trained", 5), file("again", 6)})
+    for (const GlobalTensor& tensor : global_tensors(loaded.config.model)) {
+      const TensorStarts starts = tensor_starts_of(CheckpointReader(path), all, 6);
+      EXPECT_EQ(starts.contains(tensor.name) ? starts.at(tensor.name) : 0, tensor.trained ? 0 : 3)
+          << path << ": " << tensor.name;
+    }
+}
+
+// Every optimizer, with a group of its own for the biases; and random rounding of 16-bit weights.
+TEST(Freeze, OfEveryOptimizerKeepsTheBits) {
+  const SharedDirectory directory;
+  int runs = 0;
+  for (const OptimizerRule* rule : optimizer_rules()) {
+    SCOPED_TRACE(rule->name);
+    const Layout layout{.data = world_size(), .micro = 1, .zero = runs % 4};
+    auto job = golden_job(read_golden("pythia-frozen"), layout);
+    job["optimizer"] = {{"type", rule->name},
+                        {"params", {{"lr", 1e-3}}},
+                        {"groups", {{{"match", "*.bias"}, {"lr", 2e-3}}}}};
+    job["scheduler"]["params"]["min_lr"] = 0.0;
+    expect_frozen_bits(job, directory.path(fmt::format("run{}", runs++)));
+  }
+  auto job = golden_job(read_golden("qwen3-frozen"),
+                        {.data = world_size(), .micro = 1, .zero = 2, .type = "bf16"});
+  job["optimizer"]["params"]["stochastic_rounding"] = true;
+  job["optimizer"]["params"]["lr"] = 0.01;
+  expect_frozen_bits(job, directory.path(fmt::format("run{}", runs)));
 }
 
 }  // namespace
