@@ -18,8 +18,13 @@ namespace triax {
 namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
-constexpr std::int64_t ignored = -1;
+constexpr std::int64_t nowhere = -1;       // column of a label that is ignored
 constexpr std::int64_t stats_per_row = 3;  // maximum, sum of exponentials, logit of the label
+
+// Hugging Face ignores labels of -100; padded rows have -1.
+constexpr bool ignored(std::int32_t label) {
+  return label < 0;
+}
 
 struct SoftmaxSum {
   float largest = -infinity;
@@ -185,7 +190,7 @@ void cross_entropy(const Stream& stream, const Tensor& loss, const Tensor& logit
       parallel_for(out.rows, [=](std::int64_t r) {
         T* row = out[r];
         losses[r] = 0.0F;
-        if (label[r] == ignored) {
+        if (ignored(label[r])) {
           std::fill_n(row, out.columns, T{});
           return;
         }
@@ -213,7 +218,7 @@ void cross_entropy_stats(const Stream& stream, const Tensor& stats, const Tensor
     float* out = elements_of(stats, in.rows * stats_per_row, "stats");
     with_cap(options.soft_cap, [&](auto cap) {
       parallel_for(in.rows, [=](std::int64_t r) {
-        const std::int64_t local = label[r] == ignored ? ignored : label[r] - first_token;
+        const std::int64_t local = ignored(label[r]) ? nowhere : label[r] - first_token;
         write_stats(out + r * stats_per_row, in[r], columns, local, cap);
       });
     });
@@ -235,7 +240,7 @@ void cross_entropy_loss(const Stream& stream, const Tensor& loss, const Tensor& 
   parallel_for(rows, [=](std::int64_t r) {
     const MergedRow row = merge_shards(in + r * stats_per_row, shards, rows * stats_per_row);
     sums[r] = static_cast<float>(row.lse);
-    losses[r] = label[r] == ignored ? 0.0F : static_cast<float>(loss_of(row, z));
+    losses[r] = ignored(label[r]) ? 0.0F : static_cast<float>(loss_of(row, z));
   });
 }
 
@@ -254,7 +259,7 @@ void cross_entropy_backward(const Stream& stream, const Tensor& logits, const Te
     with_cap(options.soft_cap, [&](auto cap) {
       parallel_for(out.rows, [=](std::int64_t r) {
         T* row = out[r];
-        if (label[r] == ignored) {
+        if (ignored(label[r])) {
           std::fill_n(row, out.columns, T{});
           return;
         }

@@ -23,8 +23,8 @@ void cross_entropy(const Stream& stream, const Tensor& loss, const Tensor& logit
 
 /// stats[r] = {max of the row, sum of exp(logit - max), logit of the label, or 0 if the label is in
 /// another shard}. logits: (N, V_local), of which the first `columns` are real; the rest is padding
-/// and never read. labels: (N) int32, -1: ignored. stats: (N, 3) float32; {-inf, 0, 0} if columns
-/// == 0. Of the options only soft_cap matters.
+/// and never read. labels: (N) int32; negative: ignored. stats: (N, 3) float32; {-inf, 0, 0} if
+/// columns == 0. Of the options only soft_cap matters.
 void cross_entropy_stats(const Stream& stream, const Tensor& stats, const Tensor& logits,
                          const Tensor& labels, std::int64_t first_token, std::int64_t columns,
                          const LogitOptions& options = {});

@@ -31,7 +31,7 @@ inline std::vector<double> capped_logits(std::vector<double> logits, double cap)
   return logits;
 }
 
-/// Loss of each row with the options, 0 where the label is -1.
+/// Loss of each row with the options, 0 where the label is negative.
 inline std::vector<double> cross_entropy_loss(const std::vector<double>& stored,
                                               const std::vector<std::int32_t>& labels,
                                               const LogitOptions& options = {}) {

@@ -38,7 +38,7 @@ struct Context {
   BatchShape shape;
   Arena& scratch;
   Tensor tokens;                  // (rows) int32, inputs; -1: padding
-  Tensor labels;                  // (rows) int32; -1: ignored
+  Tensor labels;                  // (rows) int32; negative: ignored
   bool training = true;           // compute gradients
   float loss_scale = 1.0F;        // factor on the loss before its gradient
   float z_coefficient = 0.0F;     // of the z-loss, which is part of the loss

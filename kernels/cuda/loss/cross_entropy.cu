@@ -11,7 +11,7 @@
 namespace triax::cuda {
 namespace {
 
-constexpr std::int32_t ignored = -1;
+constexpr std::int64_t nowhere = -1;       // column of a label that is ignored
 constexpr std::int64_t stats_per_row = 3;  // maximum, sum of exponentials, logit of the label
 
 template <class T, class Cap>
@@ -26,10 +26,10 @@ struct LogitRows {
   TRIAX_DEVICE LogitRow<T, allowed, Cap> row(std::int64_t r) const {
     return {rows[r], columns, static_cast<int>(rows.columns), cap};
   }
-  TRIAX_DEVICE bool counts(std::int64_t r) const { return labels[r] != ignored; }
+  TRIAX_DEVICE bool counts(std::int64_t r) const { return labels[r] >= 0; }
   // Column of the label in this shard.
   TRIAX_DEVICE std::int64_t label(std::int64_t r) const {
-    return counts(r) ? labels[r] - first_token : ignored;
+    return counts(r) ? labels[r] - first_token : nowhere;
   }
 };
 
@@ -64,7 +64,7 @@ struct Loss {
   TRIAX_DEVICE void run(std::int64_t r) const {
     const MergedRow row = merge_shards(stats + r * stats_per_row, shards, rows * stats_per_row);
     lse[r] = static_cast<float>(row.lse);
-    loss[r] = labels[r] == ignored ? 0.0F : static_cast<float>(loss_of(row, z_coefficient));
+    loss[r] = labels[r] < 0 ? 0.0F : static_cast<float>(loss_of(row, z_coefficient));
   }
 };
 

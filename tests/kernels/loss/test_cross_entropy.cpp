@@ -31,6 +31,7 @@ class CrossEntropy : public testing::TestWithParam<std::tuple<DType, Case, Logit
       labels[r] =
           static_cast<std::int32_t>((r * 13 + 5) % static_cast<std::size_t>(size.vocabulary));
     if (size.rows > 2) labels[1] = -1;
+    if (size.rows > 3) labels[2] = -100;
     labels.back() = static_cast<std::int32_t>(size.vocabulary - 1);
     local = (size.vocabulary + size.shards - 1) / size.shards;
     for (std::int64_t s = 0; s < size.shards; ++s) shards.push_back(shard_of(s));
