@@ -32,7 +32,8 @@ bool is_megatron_index(const MappedFile& file);
 std::unique_ptr<TokenFile> open_megatron(const std::string& prefix);
 
 /// HDF5: the integer dataset "/tokens" of at most one dimension, else the only 1-D integer dataset
-/// of the file. Soft and external links count.
+/// of the file. Soft and external links count. An integer dataset "/labels" beside "/tokens" has
+/// their labels; Error where its shape is another.
 std::unique_ptr<TokenFile> open_hdf5_tokens(const std::string& path);
 
 /// Fails unless [begin, begin + out.size()) lies in the file.

@@ -15,24 +15,38 @@ namespace {
 
 class Hdf5Tokens : public TokenFile {
  public:
-  Hdf5Tokens(hdf5::File file, std::string dataset)
-      : file_(std::move(file)), dataset_(std::move(dataset)), shape_(file_.shape(dataset_)) {}
+  // `labels`: dataset of the tokens' labels; empty: none.
+  Hdf5Tokens(hdf5::File file, std::string dataset, std::string labels)
+      : file_(std::move(file)),
+        dataset_(std::move(dataset)),
+        labels_(std::move(labels)),
+        shape_(file_.shape(dataset_)) {}
   std::int64_t size() const override { return shape_.elements(); }
   void check_length() const override { file_.check_lengths(); }
   std::string_view format() const override { return "hdf5"; }
   void read(std::int64_t begin, std::span<std::int32_t> out) const override {
-    check_token_range(*this, begin, out);
-    const auto boxes = hdf5::flat_range_boxes(shape_, begin, begin + std::ssize(out));
-    file_.read(dataset_, boxes, Tensor(out.data(), {std::ssize(out)}));
+    read_from(dataset_, begin, out);
+  }
+  bool has_labels() const override { return !labels_.empty(); }
+  void read_labels(std::int64_t begin, std::span<std::int32_t> out) const override {
+    read_from(has_labels() ? labels_ : dataset_, begin, out);
   }
 
  private:
+  void read_from(const std::string& dataset, std::int64_t begin,
+                 std::span<std::int32_t> out) const {
+    check_token_range(*this, begin, out);
+    const auto boxes = hdf5::flat_range_boxes(shape_, begin, begin + std::ssize(out));
+    file_.read(dataset, boxes, Tensor(out.data(), {std::ssize(out)}));
+  }
+
   hdf5::File file_;
-  std::string dataset_;
+  std::string dataset_, labels_;
   Shape shape_;  // at most one dimension
 };
 
 constexpr const char* named = "/tokens";
+constexpr const char* named_labels = "/labels";
 
 bool is_flat(const hdf5::File& file, const std::string& dataset) {
   return file.rank(dataset) == 1;
@@ -59,6 +73,24 @@ std::string named_tokens(const hdf5::File& file, const std::string& path) {
                 "Store the token ids as integers");
   if (file.rank(named) > 1) not_flat(file, path, named);
   return named;
+}
+
+// Checks the dataset "/labels" beside `tokens` and returns its name; empty if there is none.
+std::string labels_beside(const hdf5::File& file, const std::string& path,
+                          const std::string& tokens) {
+  if (!file.has_link(named_labels) || file.is_group(named_labels)) return {};
+  const auto refuse = [&](const std::string& why) {
+    throw Error(path + " has labels that do not belong to its tokens", why,
+                "Store one integer per token: its id, or -100 if it does not count; or rename the "
+                "dataset to train on all tokens");
+  };
+  if (!file.is_integer(named_labels))
+    refuse(fmt::format("its dataset {} does not hold integers", named_labels));
+  if (file.shape(named_labels) != file.shape(tokens))
+    refuse(fmt::format("its dataset {} has shape {}, {} has {}", named_labels,
+                       file.shape(named_labels).text(), tokens, file.shape(tokens).text()));
+  file.require_stored(named_labels, "labels");
+  return named_labels;
 }
 
 std::string only_tokens(const hdf5::File& file, const std::string& path) {
@@ -101,7 +133,8 @@ std::unique_ptr<TokenFile> open_hdf5_tokens(const std::string& path) {
   if (file.shape(dataset).elements() == 0)
     throw Error(path + " holds no tokens", "its dataset " + dataset + " is empty",
                 "Give a file with tokens in it");
-  return std::make_unique<Hdf5Tokens>(std::move(file), dataset);
+  const std::string labels = has_named ? labels_beside(file, path, dataset) : std::string();
+  return std::make_unique<Hdf5Tokens>(std::move(file), dataset, labels);
 }
 
 }  // namespace triax

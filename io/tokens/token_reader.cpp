@@ -24,10 +24,13 @@ struct TokenReader::Impl {
   std::int64_t vocabulary = 0;  // 0: not checked
 
   std::int64_t samples() const { return (tokens - 1) / length; }
-  void read(std::int64_t begin, std::span<std::int32_t> out) const;
+  void read(std::int64_t begin, std::span<std::int32_t> out, std::span<std::int32_t> labels) const;
   // Throws a Failure for an id outside the vocabulary.
   template <class Failure>
   void check_ids(const Part& part, std::int64_t begin, std::span<const std::int32_t> ids) const;
+  template <class Failure>
+  void check_labels(const Part& part, std::int64_t begin,
+                    std::span<const std::int32_t> labels) const;
 };
 
 template <class Failure>
@@ -43,7 +46,24 @@ void TokenReader::Impl::check_ids(const Part& part, std::int64_t begin,
                 "Use data made with the model's tokenizer, or set the model's vocab_size");
 }
 
-void TokenReader::Impl::read(std::int64_t begin, std::span<std::int32_t> out) const {
+template <class Failure>
+void TokenReader::Impl::check_labels(const Part& part, std::int64_t begin,
+                                     std::span<const std::int32_t> labels) const {
+  if (vocabulary == 0) return;
+  const auto bad = std::ranges::find_if(labels, [&](std::int32_t label) {
+    return label != ignored_label && (label < 0 || label >= vocabulary);
+  });
+  if (bad == labels.end()) return;
+  throw Failure(fmt::format("{} has a wrong label", part.path),
+                fmt::format("label {} of the file is {}; the vocabulary has {} tokens",
+                            begin + (bad - labels.begin()), *bad, vocabulary),
+                fmt::format("Labels are token ids, or {} for tokens that do not count. Make the "
+                            "file with the model's tokenizer",
+                            ignored_label));
+}
+
+void TokenReader::Impl::read(std::int64_t begin, std::span<std::int32_t> out,
+                             std::span<std::int32_t> labels) const {
   auto part = std::ranges::upper_bound(parts, begin, {}, &Part::begin) - 1;
   for (; !out.empty(); ++part) {
     const std::int64_t within = begin - part->begin;
@@ -52,6 +72,12 @@ void TokenReader::Impl::read(std::int64_t begin, std::span<std::int32_t> out) co
     part->file->read(within, piece);
     part->unchecked = true;
     check_ids<Error>(*part, within, piece);
+    if (!labels.empty()) {
+      const auto of_piece = labels.first(piece.size());
+      part->file->read_labels(within, of_piece);
+      check_labels<Error>(*part, within, of_piece);
+      labels = labels.subspan(piece.size());
+    }
     begin += count;
     out = out.subspan(piece.size());
   }
@@ -95,6 +121,11 @@ bool TokenReader::has_bytes() const {
   });
 }
 
+bool TokenReader::has_labels() const {
+  return std::ranges::any_of(impl_->parts,
+                             [](const Impl::Part& part) { return part.file->has_labels(); });
+}
+
 void TokenReader::set_vocabulary(std::int64_t vocabulary) {
   check(vocabulary >= 1, "a vocabulary of {}", vocabulary);
   impl_->vocabulary = vocabulary;
@@ -109,14 +140,20 @@ void TokenReader::check_ends() const {
       part.file->read(begin, tokens);
       part.file->check_length();
       impl_->check_ids<UsageError>(part, begin, tokens);
+      if (!part.file->has_labels()) continue;
+      part.file->read_labels(begin, tokens);
+      impl_->check_labels<UsageError>(part, begin, tokens);
     }
   }
 }
 
-void TokenReader::sample(std::int64_t index, std::span<std::int32_t> out) const {
+void TokenReader::sample(std::int64_t index, std::span<std::int32_t> out,
+                         std::span<std::int32_t> labels) const {
   check(index >= 0, "sample {}", index);
   check(std::ssize(out) == impl_->length + 1, "a sample of {} tokens read into {}",
         impl_->length + 1, out.size());
+  check(labels.empty() || labels.size() == out.size(), "{} labels of {} tokens", labels.size(),
+        out.size());
   const std::int64_t samples = impl_->samples();
   std::int64_t position = index % samples;
   if (impl_->shuffle) {
@@ -124,7 +161,7 @@ void TokenReader::sample(std::int64_t index, std::span<std::int32_t> out) const 
     const Permutation permutation(static_cast<std::uint64_t>(samples), impl_->seed, epoch);
     position = static_cast<std::int64_t>(permutation(static_cast<std::uint64_t>(position)));
   }
-  impl_->read(position * impl_->length, out);
+  impl_->read(position * impl_->length, out, labels);
 }
 
 void TokenReader::check_lengths() const {

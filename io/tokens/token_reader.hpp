@@ -14,6 +14,9 @@
 
 namespace triax {
 
+/// Label of a token that no position learns to predict, as in Hugging Face's datasets.
+inline constexpr std::int32_t ignored_label = -100;
+
 /// A sequence of tokens with random access.
 class TokenFile {
  public:
@@ -21,6 +24,12 @@ class TokenFile {
   virtual std::int64_t size() const = 0;  // tokens
   /// Tokens [begin, begin + out.size()).
   virtual void read(std::int64_t begin, std::span<std::int32_t> out) const = 0;
+  /// Whether the file has a label for each token; else each token is its own label.
+  virtual bool has_labels() const { return false; }
+  /// Labels of the tokens that read() gives, not shifted: token ids, or ignored_label.
+  virtual void read_labels(std::int64_t begin, std::span<std::int32_t> out) const {
+    read(begin, out);
+  }
   /// Call after reading. Error where the file was truncated while it was open.
   virtual void check_length() const = 0;
   virtual std::string_view format() const = 0;  // "text", "jsonl", "llmc", "megatron", "hdf5"
@@ -43,18 +52,21 @@ class TokenReader {
   std::int64_t tokens() const;
   std::int64_t samples() const;  // per epoch, at least 1
   bool has_bytes() const;        // some file is text or JSON lines, one byte per token
+  bool has_labels() const;       // some file has labels of its own
   /// Reads sample `index`, counted from the start of training: epoch index / samples(), in the
   /// epoch's permutation when shuffled (a function of (seed, epoch), without a table). out: T + 1
-  /// tokens, valid once check_lengths() has returned.
-  void sample(std::int64_t index, std::span<std::int32_t> out) const;
+  /// tokens, valid once check_lengths() has returned. labels: those of the same T + 1 tokens, not
+  /// shifted; empty: not read.
+  void sample(std::int64_t index, std::span<std::int32_t> out,
+              std::span<std::int32_t> labels = {}) const;
   /// Error where a file that was read was truncated while it was open. Call it once per batch, as
   /// it calls the file system.
   void check_lengths() const;
   /// From now on samples are checked as they are read: Error with file and position of an id that
-  /// is not in [0, vocabulary).
+  /// is not in [0, vocabulary), or of a label that is neither such an id nor ignored_label.
   void set_vocabulary(std::int64_t vocabulary);
-  /// Checks the first and last T + 1 tokens of each file. UsageError where an id is outside the
-  /// vocabulary.
+  /// Checks the first and last T + 1 tokens of each file, and their labels. UsageError where one
+  /// does not fit the vocabulary.
   void check_ends() const;
 
  private:

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "io/hdf5/hdf5.hpp"
 #include "io/tokens/token_reader.hpp"
 #include "tests/io/fixtures.hpp"
 
@@ -29,6 +30,18 @@ inline std::string megatron_index(std::uint8_t code, const std::vector<std::int3
   return std::string("MMIDIDX\0\0", 9) + bytes_of<std::uint64_t>(1) + bytes_of(code) +
          bytes_of<std::uint64_t>(lengths.size()) + bytes_of<std::uint64_t>(documents.size()) +
          bytes_of(lengths) + bytes_of(offsets) + bytes_of(documents);
+}
+
+/// Creates an HDF5 token file with labels of its own, and returns its path.
+inline std::string labelled_file(const std::string& path, std::vector<std::int32_t> tokens,
+                                 std::vector<std::int32_t> labels) {
+  hdf5::File file(path, hdf5::File::Mode::create);
+  for (auto [name, values] : {std::pair{"/tokens", &tokens}, {"/labels", &labels}}) {
+    const Shape shape{std::ssize(*values)};
+    file.create_dataset(name, DType::i32, shape);
+    file.write(name, {{{}, shape}}, Tensor(values->data(), shape));
+  }
+  return path;
 }
 
 inline std::vector<std::int32_t> tokens_at(const TokenFile& file, std::int64_t begin,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
+#include <filesystem>
 
 #include "io/hdf5/hdf5.hpp"
 #include "tests/io/hdf5_fixtures.hpp"
@@ -39,6 +40,43 @@ TEST(Hdf5Tokens, OfTheOnlyIntegerDataset) {
     add(file, "/weights", DType::f32, {1}, {5});
   }
   expect_every_range(*open_tokens(dir.path("a.h5")), {1, 2, 3});
+}
+
+TEST(Hdf5Tokens, HaveLabelsBesideThem) {
+  const TempDirectory dir;
+  for (const DType type : {DType::i32, DType::i64}) {
+    {
+      hdf5::File file(dir.path("a.h5"), hdf5::File::Mode::create);
+      add(file, "/tokens", DType::u16, {4}, {1, 2, 3, 4});
+      add(file, "/labels", type, {4}, {-100, 2, -100, 4});
+    }
+    const auto file = open_tokens(dir.path("a.h5"));
+    ASSERT_TRUE(file->has_labels());
+    expect_every_range(*file, {1, 2, 3, 4});
+    std::vector<std::int32_t> labels(3);
+    file->read_labels(1, labels);
+    EXPECT_THAT(labels, testing::ElementsAre(2, -100, 4));
+    std::filesystem::remove(dir.path("a.h5"));
+  }
+}
+
+TEST(Hdf5Tokens, RefusesLabelsThatDoNotBelongToThem) {
+  const TempDirectory dir;
+  {
+    hdf5::File file(dir.path("short.h5"), hdf5::File::Mode::create);
+    add(file, "/tokens", DType::u16, {4}, {1, 2, 3, 4});
+    add(file, "/labels", DType::i32, {3}, {1, 2, 3});
+  }
+  {
+    hdf5::File file(dir.path("real.h5"), hdf5::File::Mode::create);
+    add(file, "/tokens", DType::u16, {2}, {1, 2});
+    add(file, "/labels", DType::f32, {2}, {1, 2});
+  }
+  EXPECT_THAT(error_of([&] { open_tokens(dir.path("short.h5")); }),
+              AllOf(HasSubstr("short.h5 has labels that do not belong"),
+                    HasSubstr("/labels has shape"), HasSubstr("-100")));
+  EXPECT_THAT(error_of([&] { open_tokens(dir.path("real.h5")); }),
+              HasSubstr("/labels does not hold integers"));
 }
 
 // As padded corpora have them: rows of tokens, and their lengths.

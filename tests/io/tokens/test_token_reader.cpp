@@ -52,6 +52,34 @@ TEST(TokenReader, SamplesCrossFilesInOrder) {
   }
 }
 
+// Tokens of a file without labels are their own labels.
+TEST(TokenReader, LabelsCrossFilesThatHaveThemOrNot) {
+  const TempDirectory dir;
+  const std::vector<std::string> paths = {
+      dir.file("1", "a"), labelled_file(dir.path("2.h5"), {7, 8}, {-100, 5}), dir.file("3", "b")};
+  const TokenReader reader(paths, 3, false, 0);
+  EXPECT_TRUE(reader.has_labels());
+  std::vector<std::int32_t> tokens(4), labels(4);
+  reader.sample(0, tokens, labels);
+  EXPECT_THAT(tokens, ElementsAre('a', 7, 8, 'b'));
+  EXPECT_THAT(labels, ElementsAre('a', -100, 5, 'b'));
+  EXPECT_FALSE(TokenReader({paths.front(), paths.back()}, 1, false, 0).has_labels());
+}
+
+TEST(TokenReader, NamesALabelThatIsNone) {
+  const TempDirectory dir;
+  for (const std::int32_t wrong : {-1, -99, 9}) {
+    const std::string path = dir.path(fmt::format("{}.h5", wrong));
+    TokenReader reader({labelled_file(path, {1, 2, 3, 4}, {-100, 8, wrong, 0})}, 3, false, 0);
+    reader.set_vocabulary(9);
+    std::vector<std::int32_t> tokens(4), labels(4);
+    const auto wanted = AllOf(HasSubstr(path + " has a wrong label"),
+                              HasSubstr(fmt::format("label 2 of the file is {}", wrong)));
+    EXPECT_THAT(error_of([&] { reader.sample(0, tokens, labels); }), wanted);
+    EXPECT_THAT(error_of([&] { reader.check_ends(); }), wanted);
+  }
+}
+
 TEST(TokenReader, ASampleMaySpanSeveralFiles) {
   const TempDirectory dir;
   const std::vector<std::string> paths = {dir.file("1", "a"), dir.file("2", "b"),
