@@ -226,6 +226,7 @@ void MetricsWriter::write(const StepMetrics& m) {
   const std::string mfu = m.mfu ? fmt::format(R"("mfu":{},)", number(*m.mfu)) : "";
   std::string scale = m.loss_scale ? fmt::format(R"("loss_scale":{},)", number(*m.loss_scale)) : "";
   if (m.loss_scale || m.skipped) scale += fmt::format(R"("skipped":{},)", m.skipped);
+  if (m.label_tokens) scale += fmt::format(R"("label_tokens":{},)", *m.label_tokens);
   if (m.loss_spike) scale += R"("loss_spike":true,)";
   line(fmt::format(
       R"({{"step":{},"loss":{},"grad_norm":{},"lr":{},"tokens":{},)"

@@ -14,6 +14,10 @@ struct StepMetrics {
   std::int64_t number() const { return step + 1; }
   double loss = 0, grad_norm = 0, lr = 0;
   std::int64_t tokens = 0;  // so far
+  /// Label tokens of the global batch, over which the loss is a mean; none: every token. A step
+  /// with 0 changed nothing.
+  std::optional<std::int64_t> label_tokens;
+  bool without_labels() const { return label_tokens == 0; }
   double tokens_per_second = 0, step_seconds = 0;
   std::optional<double> mfu;
   std::optional<double> loss_scale;    // of this step (fp16)

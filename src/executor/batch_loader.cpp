@@ -2,6 +2,9 @@
 #include "src/executor/batch_loader.hpp"
 
 #include <algorithm>
+#include <span>
+
+#include "src/executor/labels.hpp"
 
 namespace triax {
 namespace {
@@ -18,7 +21,8 @@ BatchLoader::BatchLoader(const TokenReader& reader, const BatchConfig& batch,
       data_size_(data_size),
       data_rank_(data_rank),
       memory_({shape.space, arena}, static_cast<std::size_t>(bytes_of(batch, shape)), "batches"),
-      sample_(static_cast<std::size_t>(shape.sequence) + 1) {
+      sample_(static_cast<std::size_t>(shape.sequence) + 1),
+      labels_(reader.has_labels() ? sample_.size() : 0) {
   for (int m = 0; m < microbatches(); ++m)
     for (const int which : {0, 1}) {
       const Tensor padded = row(memory_.here(), which, m);
@@ -33,15 +37,20 @@ std::int64_t BatchLoader::first_sample(int microbatch) const {
 void BatchLoader::load(const Stream& stream, std::int64_t first, std::int64_t end) {
   pushed_.synchronize();
   const std::int64_t t = shape_.sequence;
+  const std::vector<std::int32_t>& unshifted = labels_.empty() ? sample_ : labels_;
+  label_tokens_ = 0;
   for (int m = 0; m < microbatches(); ++m)
     for (std::int64_t b = 0; b < batch_.micro; ++b) {
       const std::int64_t number = first + first_sample(m) + b;
-      if (number < end)
-        reader_.sample(number, sample_);
-      else
-        std::fill(sample_.begin(), sample_.end(), padding);
+      if (number < end) {
+        reader_.sample(number, sample_, labels_);
+      } else {
+        std::ranges::fill(sample_, padding);
+        std::ranges::fill(labels_, padding);
+      }
       std::copy_n(sample_.begin(), t, row(memory_.here(), 0, m).as<std::int32_t>() + b * t);
-      std::copy_n(sample_.begin() + 1, t, row(memory_.here(), 1, m).as<std::int32_t>() + b * t);
+      label_tokens_ += shift_labels(
+          unshifted, {row(memory_.here(), 1, m).as<std::int32_t>() + b * t, unshifted.size() - 1});
     }
   reader_.check_lengths();
   memory_.push(stream);

@@ -41,7 +41,10 @@ class BatchLoader {
   /// Done when the last batch is on the device. load() waits for it before the host writes again.
   const Event& pushed() const { return pushed_; }
   int microbatches() const { return static_cast<int>(batch_.accumulation); }
-  /// Inputs and labels of a micro-batch: (rows) int32, -1 in padded rows.
+  /// Label tokens of this data rank in the last batch.
+  std::int64_t label_tokens() const { return label_tokens_; }
+  /// Inputs and labels of a micro-batch: (rows) int32, -1 in padded rows; labels are shifted, and
+  /// negative where the loss ignores the row.
   Tensor tokens(int microbatch) const { return row(memory_.there(), 0, microbatch); }
   Tensor labels(int microbatch) const { return row(memory_.there(), 1, microbatch); }
   /// Number of the micro-batch's first sample within the global batch.
@@ -61,6 +64,8 @@ class BatchLoader {
   Mirror memory_;                     // tokens and labels of all micro-batches
   Event pushed_;                      // the copy to the device
   std::vector<std::int32_t> sample_;  // (T + 1)
+  std::vector<std::int32_t> labels_;  // (T + 1), unshifted; empty: the tokens themselves
+  std::int64_t label_tokens_ = 0;
 };
 
 }  // namespace triax

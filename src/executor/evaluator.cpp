@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/executor/evaluator.hpp"
 
+#include <array>
 #include <utility>
 
 namespace triax {
@@ -19,13 +20,12 @@ Evaluator::Evaluator(TokenReader reader, const Config& config, const BatchShape&
       grid_(grid),
       samples_(samples_of(config.run.eval_steps, config.batch.global, reader_.samples())),
       global_batch_(config.batch.global),
-      sequence_(config.data.sequence_length),
       batch_(reader_, config.batch, shape, config.parallel.data, grid.data_rank(), arena),
       executor_(std::move(executor)),
       counts_(grid.pipeline_rank() == grid.shape().pipeline - 1 && grid.tensor_rank() == 0) {}
 
 std::optional<double> Evaluator::loss(const std::function<bool()>& continues) {
-  double sum = 0.0;
+  std::array<double, 2> sums{};  // of the losses, and of the label tokens
   for (std::int64_t first = 0; first < samples_; first += global_batch_) {
     if (first > 0 && !continues()) return {};
     grid_.drain(batch_.pushed());
@@ -35,12 +35,17 @@ std::optional<double> Evaluator::loss(const std::function<bool()>& continues) {
     }
     StepInput input;
     input.batch = &batch_;
-    sum += executor_.run(input).loss_sum;
+    sums[0] += executor_.run(input).loss_sum;
+    sums[1] += static_cast<double>(batch_.label_tokens());
   }
-  if (!counts_) sum = 0.0;
+  if (!counts_) sums = {};
   const Stream host;
-  grid_.world().all_reduce(host, Tensor(&sum, {1})).wait(host);
-  return sum / static_cast<double>(samples_ * sequence_);
+  grid_.world().all_reduce(host, Tensor(sums.data(), {std::ssize(sums)})).wait(host);
+  if (sums[1] == 0.0)
+    throw Error("validation has no loss",
+                fmt::format("all labels of its {} samples are {}", samples_, ignored_label),
+                "Check the labels in the files of data.valid, or raise run.eval_steps");
+  return sums[0] / sums[1];
 }
 
 }  // namespace triax

@@ -18,9 +18,9 @@ class Evaluator {
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
 
-  /// Mean loss over run.eval_steps global batches (0: all samples), the same on every rank.
-  /// `continues` is asked between batches, on all ranks alike; nothing where it returns false.
-  /// Collective.
+  /// Mean loss over the label tokens of run.eval_steps global batches (0: all samples), the same on
+  /// every rank. `continues` is asked between batches, on all ranks alike; nothing where it returns
+  /// false. Error on all ranks if there is no label token. Collective.
   std::optional<double> loss(const std::function<bool()>& continues);
   /// Samples of data.valid that one evaluation reads.
   std::int64_t samples() const { return samples_; }
@@ -30,7 +30,6 @@ class Evaluator {
   ProcessGrid& grid_;
   std::int64_t samples_;
   std::int64_t global_batch_;
-  std::int64_t sequence_;
   BatchLoader batch_;
   Executor executor_;
   bool counts_;  // this rank's loss enters the sum

@@ -39,6 +39,13 @@ void LossScaler::update(bool overflow) {
   scale_ *= 2.0;
 }
 
+void LossScaler::pass_over() {
+  if (++skipped_ < config_.steps || config_.steps == 0) return;
+  throw Error(fmt::format("no step changed the weights: all {} were skipped", skipped_),
+              "the last one had no label token: all labels of its batch are -100",
+              "Check the labels in the files of data.train");
+}
+
 void LossScaler::throw_all_skipped() const {
   throw Error(
       skipped_ == 1

@@ -16,13 +16,16 @@ class LossScaler {
   /// Factor of the loss in the next step.
   double scale() const { return scale_; }
   bool enabled() const { return config_.enabled; }
-  /// Number of steps whose gradients overflowed; they changed no weight.
+  /// Number of steps whose gradients overflowed or that had no label token; they changed no weight.
   std::int64_t skipped() const { return skipped_; }
   /// Whether the scale is searched for, so that overflows are expected.
   bool dynamic() const { return config_.enabled && config_.fixed == 0.0; }
   /// Called after each step, on every rank alike. Error where a dynamic scale overflows at its
   /// minimum, and after the last step of a run that skipped all steps.
   void update(bool overflow);
+  /// Called instead of update() after a step without a label token, which says nothing about the
+  /// scale. Error after the last step of a run that skipped all steps.
+  void pass_over();
 
   /// State for a checkpoint, a JSON object; "" if there is none. A run resumed without a scale
   /// keeps the count of skipped steps, because its learning rate does not count them.

@@ -33,13 +33,25 @@ void StepRunner::load_batch(std::int64_t sample) {
   if (reads_batches(rank_.stage)) rank_.batch.load(rank_.stream, sample);
 }
 
-StepInput StepRunner::input(std::int64_t step, const LossScaler& scaler) {
+// Label tokens of the global batch that is loaded. Ranks tell each other theirs only where files
+// have labels of their own: else every token is one.
+std::int64_t StepRunner::count_labels() {
+  if (!rank_.train_reader.has_labels()) return rank_.tokens_per_step();
+  const bool counts = rank_.stage.has_head() && rank_.grid.tensor_rank() == 0;
+  double count = counts ? static_cast<double>(rank_.batch.label_tokens()) : 0.0;
+  const Stream host;
+  rank_.grid.world().all_reduce(host, Tensor(&count, {1})).wait(host);
+  return static_cast<std::int64_t>(count);
+}
+
+StepInput StepRunner::input(std::int64_t step, const LossScaler& scaler,
+                            std::int64_t label_tokens) {
   const PlacedConfig& config = rank_.config;
   StepInput input;
   input.batch = &rank_.batch;
   if (scaler.enabled()) input.fp16_scale = scaler.scale();
-  input.loss_scale =
-      static_cast<float>(scaler.scale() / static_cast<double>(rank_.tokens_per_step()));
+  input.loss_scale = static_cast<float>(
+      scaler.scale() / static_cast<double>(std::max<std::int64_t>(label_tokens, 1)));
   input.z_coefficient = static_cast<float>(config.loss.z_coefficient);
   input.dropout_key =
       mix_key(mix_key(config.run.seed, "dropout"), static_cast<std::uint64_t>(step));
@@ -62,8 +74,11 @@ StepRunner::RunningStep StepRunner::start(std::int64_t step, std::int64_t sample
   load_batch(sample);
   LossScaler scaler = loss_scaler_;
   if (behind_pending) scaler.update(false);
-  running.input = input(step, scaler);
-  running.output = executor_.run(running.input);
+  running.label_tokens = count_labels();
+  if (running.label_tokens != rank_.tokens_per_step())
+    running.metrics.label_tokens = running.label_tokens;
+  running.input = input(step, scaler, running.label_tokens);
+  if (running.label_tokens > 0) running.output = executor_.run(running.input);
   running.metrics.step = step;
   running.metrics.lr = running.input.optimizer.learning_rate;
   running.metrics.tokens = tokens;
@@ -99,7 +114,8 @@ StepMetrics StepRunner::numbers(const RunningStep& running) {
     loss_sum = numbers.loss_sum;
   }
   const Clock::time_point now = Clock::now();
-  metrics.loss = without_sign_of_nan(loss_sum / tokens);
+  metrics.loss = without_sign_of_nan(
+      loss_sum / static_cast<double>(std::max<std::int64_t>(running.label_tokens, 1)));
   metrics.grad_norm = without_sign_of_nan(metrics.grad_norm);
   metrics.step_seconds = seconds_between(std::max(running.begin, finished_), now);
   finished_ = now;

@@ -26,8 +26,9 @@ class StepRunner {
   struct RunningStep {
     StepInput input;
     StepOutput output;
-    StepMetrics metrics;    // without the numbers
-    double loss_sum = 0.0;  // of the whole model
+    StepMetrics metrics;            // without the numbers
+    double loss_sum = 0.0;          // of the whole model
+    std::int64_t label_tokens = 0;  // of the global batch; 0: the plan is not run
     std::int64_t sample = 0;
     Clock::time_point begin;
     /// Whether loss and gradient norm are still on the device.
@@ -62,7 +63,8 @@ class StepRunner {
 
  private:
   void load_batch(std::int64_t sample);
-  StepInput input(std::int64_t step, const LossScaler& scaler);
+  std::int64_t count_labels();
+  StepInput input(std::int64_t step, const LossScaler& scaler, std::int64_t label_tokens);
 
   RankState& rank_;
   StepShare share_;

@@ -105,6 +105,7 @@ class Trainer {
   void report_stop(std::int64_t steps_done, RunRequest request, const std::string& unsaved);
   bool evaluation_ends(std::int64_t steps_done) const;
   bool leader_says(bool what) const;
+  void name_step_without_labels(const StepMetrics& metrics);
   void update_loss_scale(const StepMetrics& metrics);
   RunPosition position(std::int64_t steps_done) const;
   void report_skipped(const StepMetrics& metrics, const RunningStep& running);
@@ -131,6 +132,7 @@ class Trainer {
   std::optional<RunningStep> pending_;       // run(): the step whose numbers are not known yet
   double evaluation_seconds_ = 0.0;          // of the last evaluation
   bool straggler_named_ = false;
+  bool without_labels_named_ = false;
   bool own_checkpoints_ = true;  // run(): owns_checkpoints()
   // Rank 0 only.
   std::optional<RunRecord> record_;

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <cmath>
+#include <utility>
 
 #include "src/trainer/trainer.hpp"
 
@@ -72,9 +73,24 @@ StepMetrics Trainer::finish_step(RunningStep& running) {
   if (metrics.skipped) report_skipped(metrics, running);
   if (metrics.skipped && running.pending()) rank_.optimizer.rearm(rank_.stream);
   bad_steps_.count(metrics, steps_.loss_scaler());
+  if (metrics.without_labels()) {
+    name_step_without_labels(metrics);
+    verdict_ = LossVerdict::none;
+    return metrics;
+  }
   verdict_ = losses_.count(metrics.step, metrics.loss, !metrics.skipped);
   metrics.loss_spike = is_spike(verdict_);
   return metrics;
+}
+
+// Warned of once: later ones are in metrics.jsonl.
+void Trainer::name_step_without_labels(const StepMetrics& metrics) {
+  if (std::exchange(without_labels_named_, true) || !leader()) return;
+  if (record_) record_->pause();
+  spdlog::warn(
+      "step {} changed nothing: no token of its batch has a label, all are {}. Later steps like it "
+      "are not named: they have \"label_tokens\":0 in metrics.jsonl",
+      metrics.number(), ignored_label);
 }
 
 // Overflows of float16 are how its scale is found. Any other step that is not finite is searched
@@ -98,7 +114,7 @@ void Trainer::update_loss_scale(const StepMetrics& metrics) {
   LossScaler& scaler = steps_.loss_scaler();
   const LossScaler before = scaler;
   try {
-    scaler.update(metrics.skipped);
+    metrics.without_labels() ? scaler.pass_over() : scaler.update(metrics.skipped);
   } catch (const Error&) {
     scaler = before;
     write_line(metrics);

@@ -42,6 +42,32 @@ TEST_F(BatchLoaderTest, LabelsAreTheNextTokens) {
   EXPECT_THAT(values(loader.labels(0)), ElementsAre(13, 14, 15, 16, 17, 18));
 }
 
+TEST_F(BatchLoaderTest, CountsTheLabelTokensOfItsRank) {
+  const TokenReader tokens = reader();
+  BatchLoader all(tokens, {4, 2, 2}, batch_shape(2, length, {}), 1, 0);
+  EXPECT_EQ(all.label_tokens(), 0);
+  all.load(Stream(), 16);
+  EXPECT_EQ(all.label_tokens(), 4 * length);
+  all.load(Stream(), 17, 20);
+  EXPECT_EQ(all.label_tokens(), 3 * length);
+
+  const std::string file = labelled_file(directory_.path("labelled.h5"), {0, 1, 2, 3, 4, 5, 6},
+                                         {0, -100, 2, 3, -100, -100, 6});
+  const TokenReader labelled({file}, length, false, 1);
+  for (const int rank : {0, 1}) {
+    BatchLoader loader(labelled, {2, 1, 1}, batch_shape(1, length, {}), 2, rank);
+    loader.load(Stream(), 0);
+    EXPECT_EQ(loader.label_tokens(), 2 - rank);
+    if (rank == 0)
+      EXPECT_THAT(values(loader.labels(0)), ElementsAre(-100, 2, 3));
+    else
+      EXPECT_THAT(values(loader.labels(0)), ElementsAre(-100, -100, 6));
+    EXPECT_THAT(values(loader.tokens(0)), ElementsAre(3 * rank, 3 * rank + 1, 3 * rank + 2));
+    loader.load(Stream(), 0, 1);
+    EXPECT_EQ(loader.label_tokens(), rank == 0 ? 2 : 0);
+  }
+}
+
 // The mapping's last page reads as zeros beyond the end of the file, and zeros are tokens too.
 TEST_F(BatchLoaderTest, AFileThatWasMadeShorterIsAnError) {
   const TokenReader tokens = reader();

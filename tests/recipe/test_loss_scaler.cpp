@@ -132,5 +132,25 @@ TEST(LossScaler, WhatIsNoStateIsAnError) {
   EXPECT_EQ(scaler.scale(), 65536.0);
 }
 
+// It tells nothing of the scale, and its learning rate is not counted.
+TEST(LossScaler, PassesOverAStepWithoutLabels) {
+  const LossScaleConfig config{.enabled = true, .initial_power = 3, .window = 2};
+  LossScaler scaler(config);
+  scaler.update(false);
+  scaler.pass_over();
+  EXPECT_EQ(scaler.scale(), 8.0);
+  EXPECT_EQ(scaler.skipped(), 1);
+  scaler.update(false);
+  EXPECT_EQ(scaler.scale(), 16.0);
+}
+
+TEST(LossScaler, RefusesARunWithoutAnyLabel) {
+  LossScaler scaler({.steps = 2});
+  scaler.pass_over();
+  EXPECT_THAT(
+      error_of([&] { scaler.pass_over(); }),
+      AllOf(HasSubstr("no step changed the weights"), HasSubstr("-100"), HasSubstr("data.train")));
+}
+
 }  // namespace
 }  // namespace triax::test

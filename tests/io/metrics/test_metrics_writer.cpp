@@ -78,6 +78,22 @@ TEST(MetricsWriter, WritesEveryField) {
   EXPECT_EQ(read[2], json::parse(R"({"step":3,"valid_loss":1.25,"tokens":4096})"));
 }
 
+TEST(MetricsWriter, LabelTokensAreThereWhereTheyAreKnown) {
+  const TempDirectory dir;
+  StepMetrics m;
+  {
+    MetricsWriter writer(dir.path("m"), 0);
+    writer.write(m);
+    EXPECT_FALSE(m.without_labels());
+    m.label_tokens = 0;
+    writer.write(m);
+    EXPECT_TRUE(m.without_labels());
+  }
+  const auto read = lines(dir.path("m"));
+  EXPECT_FALSE(read[0].contains("label_tokens"));
+  EXPECT_EQ(read[1].at("label_tokens"), 0);
+}
+
 TEST(MetricsWriter, ARollbackIsALineOfTheStepThatFollows) {
   const TempDirectory dir;
   StepMetrics m;
