@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the golden cases of architectures whose reference is transformers itself, run in float64 (eager attention).
 
-For developers only. It needs PyTorch and transformers 5. The recipe of training is that of make_golden.py.
+For developers only. It needs PyTorch, transformers 5 and h5py. The recipe of training is that of make_golden.py.
 
     make_families.py [CASE...]   write the cases of the table CASES afresh (config, weights, tokens, results)
 
@@ -13,8 +13,10 @@ positions in float32, so its results are right to about 1e-6.
 import copy
 import sys
 
+import h5py
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
+from transformers.loss.loss_utils import fixed_cross_entropy
 
 import make_golden
 from golden_files import write_json, write_safetensors, write_tokens
@@ -74,6 +76,11 @@ CASES = {
                       "num_hidden_layers": 3, "vocab_size": 67, "max_position_embeddings": 64, "rotary_pct": 0.5,
                       "rotary_emb_base": 10000, "hidden_act": "gelu", "use_parallel_residual": True,
                       "tie_word_embeddings": False, "layer_norm_eps": 1e-5},
+    # Labels of its own (LABELLED). Its numbers are divided by every layout of the tests.
+    "llama-labels": {"model_type": "llama", "num_hidden_layers": 6, "num_attention_heads": 12,
+                     "num_key_value_heads": 12, "hidden_size": 48, "intermediate_size": 60, "vocab_size": 61,
+                     "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": False,
+                     "max_position_embeddings": 40, "hidden_act": "silu"},
 }
 # Patterns of the cases of which some tensors are frozen.
 FROZEN = {
@@ -88,6 +95,7 @@ FROZEN = {
                                  "gpt_neox.layers.1.attention.dense.weight", "gpt_neox.layers.2.mlp.*.weight",
                                  "*.0.mlp.dense_4h_to_h.bias"]},
 }
+LABELLED = {"llama-labels": {"global_batch": 24, "seq_length": 12, "steps": 10}}
 DISK_NAMES = {"gpt_neox": {"lm_head.weight": "embed_out.weight"}}  # where memory and files differ
 
 
@@ -123,19 +131,52 @@ def fresh_weights(config, shapes, generator):
     return weights
 
 
+def fresh_labels(t, tokens, generator):
+    """The tokens, of which two in five do not count (-100), nor the first half of every fifth sample (a prompt), nor any
+    of the first six samples of steps 1, 4 and 7: the first micro-batch of each layout of up to 6 samples has none."""
+    B, T = t["global_batch"], t["seq_length"]
+    labels = tokens.clone()
+    labels[torch.rand(len(tokens), generator=generator) < 0.4] = -100
+    for sample in range(t["steps"] * B):
+        begin = sample * T + 1
+        if sample % 5 == 0:
+            labels[begin : begin + T // 2] = -100
+        if sample // B in (1, 4, 7) and sample % B < 6:
+            labels[begin : begin + T] = -100
+    return labels
+
+
+def accumulated_loss(logits, labels):
+    """transformers' own loss of micro-batches of 2 samples, as its Trainer adds them up."""
+    count = (labels != -100).sum()
+    return sum(fixed_cross_entropy(x.flatten(0, 1), y.flatten(), num_items_in_batch=count)
+               for x, y in zip(logits.split(2), labels.split(2)))
+
+
+def write_labelled(path, tokens, labels):
+    with h5py.File(path, "w") as file:
+        file["tokens"] = tokens.numpy().astype("uint16")
+        file["labels"] = labels.numpy().astype("int32")
+
+
 def make(name):
     config, folder = CASES[name], HERE / name
     generator = torch.Generator().manual_seed(200 + list(CASES).index(name))
     reference = Reference(config)
     make_golden.FORWARD[config["model_type"]] = reference
-    training = RECIPE | LENGTH | FROZEN.get(name, {})
+    training = RECIPE | LABELLED.get(name, LENGTH) | FROZEN.get(name, {})
     weights = fresh_weights(config, reference.shapes(), generator)
     tokens = fresh_tokens(config, training, generator)
-    expected, final, gradients = train(config, training, weights, tokens)
+    labels = fresh_labels(training, tokens, generator) if name in LABELLED else None
+    expected, final, gradients = train(config, training, weights, tokens, labels=labels,
+                                       loss_of=accumulated_loss if name in LABELLED else make_golden.mean_loss)
     folder.mkdir(exist_ok=True)
     write_json(folder / "config.json", config, indent=2)
     write_safetensors(folder / "model.safetensors", weights)
-    write_tokens(folder / "tokens.bin", tokens)
+    if labels is None:
+        write_tokens(folder / "tokens.bin", tokens)
+    else:
+        write_labelled(folder / "tokens.h5", tokens, labels)
     write_json(folder / "expected.json", expected)
     write_json(folder / "final.json", final)
     write_json(folder / "gradients.json", gradients)

@@ -139,12 +139,16 @@ def trained(t, name):
     return named(t["train_only"]) if "train_only" in t else not named(t.get("freeze", []))
 
 
-def global_batch(t, tokens, step):
-    """Inputs and labels (B, T) of one step: sample i is tokens [i*T, i*T+T], step s uses samples [s*B, (s+1)*B)."""
+def global_batch(t, tokens, step, labels=None):
+    """Inputs and labels (B, T) of one step: sample i is tokens [i*T, i*T+T], step s uses samples [s*B, (s+1)*B).
+    `labels`: of the tokens, -100 where they do not count; None: the tokens."""
     B, T = t["global_batch"], t["seq_length"]
-    starts = (step * B + torch.arange(B))[:, None] * T
-    sample = tokens[starts + torch.arange(T + 1)]
-    return sample[:, :-1], sample[:, 1:]
+    at = (step * B + torch.arange(B))[:, None] * T + torch.arange(T + 1)
+    return tokens[at][:, :-1], (tokens if labels is None else labels)[at][:, 1:]
+
+
+def mean_loss(logits, labels):
+    return F.cross_entropy(logits.flatten(0, 1), labels.flatten())  # ignores labels of -100
 
 
 def summary(tensors):
@@ -152,17 +156,17 @@ def summary(tensors):
             for name, x in tensors.items()}
 
 
-def train(config, t, weights, tokens, dtype=torch.float64):
-    """Runs a case. Returns the contents of expected.json, final.json and gradients.json."""
+def train(config, t, weights, tokens, dtype=torch.float64, labels=None, loss_of=mean_loss):
+    """Runs a case. `labels`: see global_batch. Returns the contents of expected.json, final.json and gradients.json."""
     p = {name: w.to(dtype).requires_grad_(trained(t, name)) for name, w in weights.items()}
     moving = {name: w for name, w in p.items() if w.requires_grad}
     m, v = ({name: torch.zeros_like(w) for name, w in p.items()} for _ in range(2))
     beta1, beta2 = t["betas"]
     steps, first_gradients = [], None
     for step in range(t["steps"]):
-        inputs, labels = global_batch(t, tokens, step)
+        inputs, targets = global_batch(t, tokens, step, labels)
         logits = FORWARD[config["model_type"]](config, p, inputs)
-        loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten())
+        loss = loss_of(logits, targets)
         if t.get("z_coefficient"):
             loss = loss + t["z_coefficient"] * logits.logsumexp(-1).square().mean()
         gradients = dict(zip(moving, torch.autograd.grad(loss, list(moving.values()))))

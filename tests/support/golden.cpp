@@ -29,6 +29,8 @@ GoldenCase read_golden(const std::string& name) {
   GoldenCase golden;
   golden.name = name;
   golden.directory = std::string(TRIAX_SOURCE_DIR) + "/tests/golden/" + name;
+  const std::string labelled = golden.directory + "/tokens.h5";
+  golden.tokens = std::filesystem::exists(labelled) ? labelled : golden.directory + "/tokens.bin";
   const auto file = read_json(golden.directory + "/expected.json");
   const auto& recipe = file.at("training");
   golden.lr = recipe.at("lr");

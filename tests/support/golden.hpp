@@ -20,6 +20,7 @@ struct TensorSummary {
 
 struct GoldenCase {
   std::string name, directory;
+  std::string tokens;  // file of them, which may have labels of its own
   // Training recipe.
   double lr = 0.0, min_lr = 0.0, beta1 = 0.0, beta2 = 0.0, epsilon = 0.0, weight_decay = 0.0,
          clip = 0.0, z_coefficient = 0.0;

@@ -32,9 +32,8 @@ bool carries(const GoldenCase& golden, const Layout& layout) {
 nlohmann::json golden_job(const GoldenCase& golden, const Layout& layout) {
   nlohmann::json job;
   job["model"] = {{"from", golden.directory}};
-  job["data"] = {{"train", {golden.directory + "/tokens.bin"}},
-                 {"seq_length", golden.sequence_length},
-                 {"shuffle", false}};
+  job["data"] = {
+      {"train", {golden.tokens}}, {"seq_length", golden.sequence_length}, {"shuffle", false}};
   job["parallel"] = {{"tensor", layout.tensor}, {"pipeline", layout.pipeline},
                      {"data", layout.data},     {"schedule", layout.schedule},
                      {"chunks", layout.chunks}, {"sequence_parallel", layout.sequence_parallel}};
