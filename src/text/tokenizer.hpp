@@ -24,7 +24,7 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  /// What a thread encodes with: scratch memory and a cache of words. Outlived by the tokenizer.
+  /// Scratch memory and cache of words of one thread. Outlived by the tokenizer.
   class Encoder {
    public:
     virtual ~Encoder() = default;

@@ -32,6 +32,8 @@ class Triax(CMakePackage, CudaPackage):
     depends_on("onednn@2.6: cpu_runtime=omp")
     depends_on("hwloc@2:")
     depends_on("liburing@2.2:")
+    depends_on("pcre2@10.30: +jit")
+    depends_on("utf8proc@2.5:")
     depends_on("fmt")
     depends_on("spdlog@1.4:")  # Spack builds these with the fmt outside of them
     depends_on("nlohmann-json@3:")
