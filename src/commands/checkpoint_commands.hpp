@@ -3,7 +3,7 @@
 // triax checkpoint ...: inspects, compares and converts checkpoint files. Every command runs as one
 // process or under mpiexec, where the ranks share the reading.
 #include "kernels/base/exit_status.hpp"
-#include "src/commands/context.hpp"
+#include "src/commands/options/context.hpp"
 
 namespace triax {
 

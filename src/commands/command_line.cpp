@@ -21,6 +21,7 @@
 #include "src/commands/failure.hpp"
 #include "src/commands/generate_command.hpp"
 #include "src/commands/process/standard_output.hpp"
+#include "src/commands/tokenizer/tokenizer_command.hpp"
 #include "src/commands/train_command.hpp"
 #include "src/config/source/spelling.hpp"
 #include "src/version/build_facts.hpp"
@@ -30,11 +31,12 @@ namespace triax {
 namespace {
 
 // The order of --help.
-constexpr std::array<Command, 5> command_table = {{
+constexpr std::array<Command, 6> command_table = {{
     {"train", Launch::run, add_train},
     {"config", Launch::alone, add_config},
     {"generate", Launch::ranks, add_generate},
     {"checkpoint", Launch::ranks, add_checkpoint},
+    {"tokenizer", Launch::alone, add_tokenizer},
     {"doctor", Launch::ranks, add_doctor},
 }};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Command line of triax: the table of commands, and the errors of a wrong word.
-#include "src/commands/context.hpp"
+#include "src/commands/options/context.hpp"
 
 namespace triax {
 

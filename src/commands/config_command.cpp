@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "src/commands/job_arguments.hpp"
-#include "src/commands/option_checks.hpp"
+#include "src/commands/options/option_checks.hpp"
 #include "src/commands/process/standard_output.hpp"
 #include "src/config/load/describe.hpp"
 

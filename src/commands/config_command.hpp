@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // triax config: a job with its defaults, or the reference of keys.
-#include "src/commands/context.hpp"
+#include "src/commands/options/context.hpp"
 
 namespace triax {
 

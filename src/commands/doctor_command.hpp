@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // triax doctor: problems of the machine, the ranks and the directories of a run.
-#include "src/commands/context.hpp"
+#include "src/commands/options/context.hpp"
 
 namespace triax {
 

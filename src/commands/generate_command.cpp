@@ -8,7 +8,7 @@
 
 #include "io/checkpoint/checkpoint_reader.hpp"
 #include "kernels/parallel/runtime.hpp"
-#include "src/commands/option_checks.hpp"
+#include "src/commands/options/option_checks.hpp"
 #include "src/commands/process/standard_output.hpp"
 #include "src/config/rope_kinds.hpp"
 #include "src/inference/generate.hpp"

@@ -12,7 +12,7 @@
 #include "kernels/base/check.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "kernels/parallel/runtime.hpp"
-#include "src/commands/option_checks.hpp"
+#include "src/commands/options/option_checks.hpp"
 #include "src/commands/process/standard_output.hpp"
 #include "src/huggingface/huggingface_export.hpp"
 #include "src/huggingface/huggingface_import.hpp"

@@ -10,7 +10,7 @@
 #include "src/comm/launch/launcher.hpp"
 #include "src/commands/failure.hpp"
 #include "src/commands/job_arguments.hpp"
-#include "src/commands/option_checks.hpp"
+#include "src/commands/options/option_checks.hpp"
 #include "src/commands/plan_output.hpp"
 #include "src/launch/requeue.hpp"
 #include "src/launch/threads.hpp"

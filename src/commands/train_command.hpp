@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // triax train: a training run, or its plan.
-#include "src/commands/context.hpp"
+#include "src/commands/options/context.hpp"
 
 namespace triax {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/commands/context.hpp"
+#include "src/commands/options/context.hpp"
 
 #include <nlohmann/json.hpp>
 

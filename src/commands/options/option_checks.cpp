@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/commands/option_checks.hpp"
+#include "src/commands/options/option_checks.hpp"
 
 #include <fmt/format.h>
 
