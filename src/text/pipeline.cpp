@@ -23,6 +23,8 @@ class Pipeline final : public Tokenizer {
       AddedToken& kept = (token.normalized ? normalized_ones : raw).emplace_back(token);
       if (token.normalized) kept.content = normalized(token.content, parts_.normalizers, a, b);
     }
+    normalized_ones.insert(normalized_ones.end(), parts_.in_normalized.begin(),
+                           parts_.in_normalized.end());
     raw_ = AddedTokenFinder(std::move(raw));
     normalized_ = AddedTokenFinder(std::move(normalized_ones));
     if (!parts_.end.empty()) end_ = id_of(parts_.end);

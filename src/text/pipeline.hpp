@@ -18,6 +18,7 @@ namespace triax {
 
 struct PipelineParts {
   std::vector<AddedToken> added;
+  std::vector<AddedToken> in_normalized;  // more of them, whose content is normalized already
   Normalizers normalizers;
   std::vector<std::unique_ptr<const PieceStep>> steps;
   std::unique_ptr<const Model> model;

@@ -2,6 +2,7 @@
 #include "src/text/files/json_models.hpp"
 
 #include "src/text/model/bpe.hpp"
+#include "src/text/model/unigram.hpp"
 
 namespace triax {
 namespace {
@@ -62,6 +63,27 @@ std::unique_ptr<const Model> bpe(JsonPart& part, const TokenizerDocument& docume
   return make_bpe(std::move(parts));
 }
 
+// vocab: [[piece, score], ..] in the order of ids.
+std::unique_ptr<const Model> unigram(JsonPart& part) {
+  UnigramParts parts;
+  parts.byte_fallback = part.flag("byte_fallback", false);
+  const nlohmann::json& vocab = part.value("vocab");
+  if (!vocab.is_array()) throw UsageError(part.place() + ".vocab is not an array");
+  for (const nlohmann::json& entry : vocab) {
+    const auto id = static_cast<std::int32_t>(parts.scores.size());
+    if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string() || !entry[1].is_number())
+      throw UsageError(fmt::format("{}.vocab[{}] is not [piece, score]", part.place(), id));
+    parts.vocabulary.add(entry[0].get<std::string>(), id);
+    parts.scores.push_back(entry[1].get<double>());
+  }
+  parts.usable.assign(parts.scores.size(), true);
+  part.ignore("unk_id");
+  if (part.has("unk_id"))
+    parts.unk = static_cast<std::int32_t>(
+        part.number("unk_id", 0, static_cast<std::int64_t>(parts.scores.size()) - 1));
+  return make_unigram(std::move(parts));
+}
+
 }  // namespace
 
 std::unique_ptr<const Model> json_model(JsonPart& root, const TokenizerDocument& document,
@@ -69,8 +91,8 @@ std::unique_ptr<const Model> json_model(JsonPart& root, const TokenizerDocument&
   JsonPart part = root.part("model");
   // Files of old versions name no type.
   const std::string type = part.text_if_any("type").value_or(document.merges.empty() ? "" : "BPE");
-  if (type != "BPE") throw part.unknown("type", "BPE");
-  auto model = bpe(part, document, byte_level);
+  if (type != "BPE" && type != "Unigram") throw part.unknown("type", "BPE, Unigram");
+  auto model = type == "BPE" ? bpe(part, document, byte_level) : unigram(part);
   part.done();
   return model;
 }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -33,6 +34,33 @@ std::optional<std::string> token(const json& config, const char* key) {
   return {};
 }
 
+// {"50256": {"content": "<|endoftext|>", "special": true, ..}}
+std::vector<AddedToken> added_tokens(const json& config, const std::string& path) {
+  std::vector<AddedToken> tokens;
+  const auto list = config.find("added_tokens_decoder");
+  if (list == config.end() || !list->is_object()) return tokens;
+  for (const auto& [id, value] : list->items()) {
+    AddedToken token;
+    const auto [at, error] = std::from_chars(id.data(), id.data() + id.size(), token.id);
+    if (error != std::errc{} || at != id.data() + id.size() || token.id < 0 || !value.is_object())
+      throw UsageError(fmt::format("{}: added_tokens_decoder has \"{}\"", path, id),
+                       "its keys are token ids, its values objects", "Fetch the file again");
+    token.content = value.value("content", "");
+    token.special = value.value("special", false);
+    token.normalized = value.value("normalized", true);
+    token.single_word = value.value("single_word", false);
+    token.lstrip = value.value("lstrip", false);
+    token.rstrip = value.value("rstrip", false);
+    tokens.push_back(std::move(token));
+  }
+  return tokens;
+}
+
+bool is_set(const json& config, const char* key) {
+  const auto at = config.find(key);
+  return at != config.end() && at->is_boolean() && at->get<bool>();
+}
+
 }  // namespace
 
 TokenizerConfig read_tokenizer_config(const std::string& directory) {
@@ -49,6 +77,10 @@ TokenizerConfig read_tokenizer_config(const std::string& directory) {
     take(found.end, token(config, "eos_token"));
     take(found.pad, token(config, "pad_token"));
     take(found.unk, token(config, "unk_token"));
+    found.add_begin = found.add_begin || is_set(config, "add_bos_token");
+    found.add_end = found.add_end || is_set(config, "add_eos_token");
+    if (const auto name = token(config, "tokenizer_class")) found.tokenizer_class = *name;
+    if (found.added.empty()) found.added = added_tokens(config, path);
   }
   return found;
 }

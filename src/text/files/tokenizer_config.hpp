@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Files beside a tokenizer that say which of its tokens end, begin and fill texts.
+// Files beside a tokenizer: tokens that begin, end and fill texts, and more of its tokens.
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "src/text/added_tokens.hpp"
 
 namespace triax {
 
-/// Tokens of tokenizer_config.json, else of special_tokens_map.json.
+/// Values of tokenizer_config.json; of special_tokens_map.json where that has none.
 struct TokenizerConfig {
   std::optional<std::string> begin, end, pad, unk;
+  std::string tokenizer_class;    // empty: not named
+  bool add_begin = false;         // add_bos_token
+  bool add_end = false;           // add_eos_token
+  std::vector<AddedToken> added;  // added_tokens_decoder
 };
 
 /// Empty where the directory has none of the files. UsageError where one cannot be read.
