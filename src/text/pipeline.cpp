@@ -22,6 +22,7 @@ class Pipeline final : public Tokenizer {
       added_ids_.emplace(token.content, token.id);
       AddedToken& kept = (token.normalized ? normalized_ones : raw).emplace_back(token);
       if (token.normalized) kept.content = normalized(token.content, parts_.normalizers, a, b);
+      decoded_.emplace(token.id, kept.content);
     }
     normalized_ones.insert(normalized_ones.end(), parts_.in_normalized.begin(),
                            parts_.in_normalized.end());
@@ -43,9 +44,9 @@ class Pipeline final : public Tokenizer {
       const auto added = added_.find(id);
       if (added != added_.end() && added->second.special && skip_special_tokens) continue;
       if (!parts_.decode_steps.empty())
-        tokens.push_back(token(id));
+        tokens.push_back(added != added_.end() ? decoded_.at(id) : token(id));
       else if (added != added_.end())
-        text += added->second.content;
+        text += decoded_.at(id);
       else
         text += parts_.model->vocabulary().text(id);
     }
@@ -83,6 +84,7 @@ class Pipeline final : public Tokenizer {
   std::int32_t vocabulary_ = 0;
   std::optional<std::int32_t> end_;
   std::unordered_map<std::int32_t, AddedToken> added_;
+  std::unordered_map<std::int32_t, std::string> decoded_;  // text of an added token in decode()
   std::unordered_map<std::string, std::int32_t> added_ids_;
   AddedTokenFinder raw_, normalized_;
 };

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "io/files/sha256.hpp"
@@ -150,20 +151,15 @@ std::unique_ptr<const Model> unigram_of(const ModelProto& model) {
   parts.unk = unknown_of(model);
   parts.byte_fallback = model.byte_fallback;
   parts.single = true;
-  float most = 0, least = 0;
-  bool first = true;
+  float least = std::numeric_limits<float>::max();
   for (const ModelPiece& piece : model.pieces) {
-    if (piece.type != PieceType::normal) continue;
-    most = first ? piece.score : std::max(most, piece.score);
-    least = first ? piece.score : std::min(least, piece.score);
-    first = false;
+    if (piece.type == PieceType::normal) least = std::min(least, piece.score);
   }
   for (const ModelPiece& piece : model.pieces) {
     const bool user = piece.type == PieceType::user_defined;
     parts.usable.push_back(user || piece.type == PieceType::normal);
-    // Above any way to cut the text into others.
-    parts.scores.push_back(user ? static_cast<float>(piece.text.size()) * most - 0.1F
-                                : piece.score);
+    // sentencepiece: length x FLT_MIN - 0.1, above any other way to cut the text.
+    parts.scores.push_back(user ? -0.1F : piece.score);
   }
   parts.least = least;
   return make_unigram(std::move(parts));

@@ -11,7 +11,7 @@
 namespace triax {
 namespace {
 
-// Of files that name no special tokens (before v7).
+// Special tokens of files that name none (before v7).
 constexpr std::array<const char*, 20> first_specials = {"<unk>",
                                                         "<s>",
                                                         "</s>",

@@ -21,7 +21,7 @@ struct UnigramParts {
 };
 
 /// An unknown character costs 10 more than the least likely token; neighbouring ones are one token.
-/// Of segmentations with the same score the first one found counts.
+/// The first segmentation found counts among those with the same score.
 std::unique_ptr<const Model> make_unigram(UnigramParts parts);
 
 }  // namespace triax

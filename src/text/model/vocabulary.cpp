@@ -51,7 +51,7 @@ void Vocabulary::add(std::string_view text, std::int32_t id, bool findable) {
   const std::string_view own = kept(text);
   if (id >= size()) texts_.resize(static_cast<std::size_t>(id) + 1);
   texts_[static_cast<std::size_t>(id)] = own;
-  if (findable) ids_.emplace(own, id);
+  if (findable) ids_.insert_or_assign(own, id);
 }
 
 const std::vector<std::string>& byte_alphabet() {

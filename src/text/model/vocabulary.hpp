@@ -17,8 +17,8 @@ inline constexpr std::int64_t most_tokens = 1 << 24;
 /// Texts of ids, as the model compares them. Byte-level models compare bytes: "Ġthe" is " the".
 class Vocabulary {
  public:
-  /// `text` of an id >= 0; the first id of a text is found by it, if `findable`. The last text of
-  /// an id counts.
+  /// `text` of an id >= 0. The last id of a text is found by it, if `findable`; the last text of an
+  /// id counts.
   void add(std::string_view text, std::int32_t id, bool findable = true);
   void reserve(std::size_t tokens);
 
