@@ -181,8 +181,10 @@ void add_decoder(const ModelProto& model, PipelineParts& parts) {
   parts.decode_steps.push_back(replacing_in_tokens(literal_splitter(std::string(blank_mark)), " "));
   if (model.byte_fallback) parts.decode_steps.push_back(bytes_from_fallback());
   parts.decode_steps.push_back(fusing());
+  const std::size_t all = ~std::size_t{0};
   if (model.rules.add_dummy_prefix || model.rules.remove_extra_whitespaces)
-    parts.decode_steps.push_back(stripping_tokens(" ", 1, 0));
+    parts.decode_steps.push_back(
+        stripping_tokens(" ", model.rules.remove_extra_whitespaces ? all : 1, 0));
 }
 
 }  // namespace
