@@ -13,15 +13,15 @@
 #include "src/config/rope_kinds.hpp"
 #include "src/inference/generate.hpp"
 #include "src/launch/threads.hpp"
+#include "src/text/text_stream.hpp"
 
 namespace triax {
 namespace {
 
-constexpr int byte_tokens = 256;  // the only tokenizer: one token per byte
-
 struct Arguments {
   std::string checkpoint, prompt;
-  SamplingOptions sampling{.tokens = byte_tokens};
+  std::string tokenizer = "bytes";
+  SamplingOptions sampling;
   std::string device = "auto";
 };
 
@@ -31,20 +31,27 @@ std::optional<MemorySpace> space_of(const std::string& device) {
   return device == "gpu" ? MemorySpace::device : MemorySpace::host;
 }
 
-// The prompt as tokens of the model: its bytes.
-std::vector<std::int32_t> tokens_of(const std::string& prompt, const ModelConfig& model) {
+std::shared_ptr<const Tokenizer> tokenizer_of(const std::string& name) {
+  return name == "bytes" ? byte_tokenizer() : open_tokenizer(name);
+}
+
+std::vector<std::int32_t> tokens_of(const std::string& prompt, const Tokenizer& tokenizer) {
   std::vector<std::int32_t> tokens;
-  for (const unsigned char byte : prompt) {
-    if (byte >= model.vocabulary)
-      throw UsageError(fmt::format("byte {} of the prompt is not a token of the model", int{byte}),
-                       fmt::format("its vocabulary has {} tokens", model.vocabulary),
-                       "Use a model that was trained on bytes");
-    tokens.push_back(byte);
-  }
-  if (model.vocabulary > byte_tokens)
-    spdlog::warn("the model has {} tokens; those from {} on are not bytes and are never drawn",
-                 model.vocabulary, byte_tokens);
+  tokenizer.encoder()->encode(prompt, {.add_special_tokens = true}, tokens);
   return tokens;
+}
+
+// The model may have fewer tokens than the tokenizer, or rows that are none of its tokens.
+void check_tokens(const std::vector<std::int32_t>& tokens, const Tokenizer& tokenizer,
+                  const ModelConfig& model) {
+  for (const std::int32_t token : tokens)
+    if (token >= model.vocabulary)
+      throw UsageError(fmt::format("token {} of the prompt is not a token of the model", token),
+                       fmt::format("its vocabulary has {} tokens", model.vocabulary),
+                       "Set --tokenizer to the model's tokenizer");
+  if (model.vocabulary > tokenizer.vocabulary())
+    spdlog::warn("the model has {} tokens, the tokenizer {}; the others are never drawn",
+                 model.vocabulary, tokenizer.vocabulary());
 }
 
 // Continues the prompt on standard output.
@@ -56,8 +63,9 @@ void generate(const Arguments& arguments) {
   const CheckpointReader reader(arguments.checkpoint);
   if (!reader.has_checksums())
     spdlog::warn("{} has no checksums: its data cannot be verified", arguments.checkpoint);
-  std::int64_t length =
-      static_cast<std::int64_t>(arguments.prompt.size()) + arguments.sampling.max_tokens;
+  const std::shared_ptr<const Tokenizer> tokenizer = tokenizer_of(arguments.tokenizer);
+  const std::vector<std::int32_t> tokens = tokens_of(arguments.prompt, *tokenizer);
+  std::int64_t length = static_cast<std::int64_t>(tokens.size()) + arguments.sampling.max_tokens;
   // Longer distances and positions were never trained.
   if (const std::int64_t trained = trained_length(reader.header()); trained < length) {
     spdlog::info("the model was trained on sequences of {0} tokens: it sees only the last {0}",
@@ -68,11 +76,14 @@ void generate(const Arguments& arguments) {
   if (const std::string effect = rope_effect_of_length(generator.model(), generator.context());
       !effect.empty())
     spdlog::info("rotary positions: {}", effect);
-  const std::vector<std::int32_t> tokens = tokens_of(arguments.prompt, generator.model());
+  check_tokens(tokens, *tokenizer, generator.model());
+  SamplingOptions sampling = arguments.sampling;
+  sampling.tokens = tokenizer->vocabulary();
   print_out(arguments.prompt);
-  generator.generate(tokens, arguments.sampling, [](std::int32_t token) {
-    print_out(std::string(1, static_cast<char>(token)));
-  });
+  TextStream stream(tokenizer);
+  for (const std::int32_t token : tokens) stream.next(token);
+  generator.generate(tokens, sampling, [&](std::int32_t token) { print_out(stream.next(token)); });
+  print_out(stream.rest());
   print_out("\n");
 }
 
@@ -92,6 +103,11 @@ void add_generate(CLI::App& app, CommandContext& context) {
   command->add_option("--prompt", arguments->prompt, "The text to continue")
       ->type_name("TEXT")
       ->required();
+  command
+      ->add_option("--tokenizer", arguments->tokenizer,
+                   "The model's tokenizer: its directory or file, or bytes (one token per byte)")
+      ->type_name("PATH")
+      ->capture_default_str();
   command->add_option("--max-tokens", sampling.max_tokens, "Tokens to add")
       ->type_name("N")
       ->check(whole_number(1, 1 << 30))

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/text/text_stream.hpp"
+
+namespace triax {
+
+std::string TextStream::next(std::int32_t id) {
+  ids_.push_back(id);
+  return emit(false);
+}
+
+std::string TextStream::rest() {
+  return emit(true);
+}
+
+std::string TextStream::emit(bool at_end) {
+  const std::span<const std::int32_t> ids = ids_;
+  const std::string before = tokenizer_->decode(ids.first(emitted_), false);
+  const std::string text = tokenizer_->decode(ids, false);
+  if (text.size() <= before.size() || (!at_end && text.ends_with("\xEF\xBF\xBD"))) return {};
+  ids_.erase(ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(emitted_));
+  emitted_ = ids_.size();
+  return text.substr(before.size());
+}
+
+}  // namespace triax

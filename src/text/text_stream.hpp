@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Text of tokens that come one by one.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/text/tokenizer.hpp"
+
+namespace triax {
+
+/// Decodes each token beside those before it, since a space or a character may lie in several.
+class TextStream {
+ public:
+  explicit TextStream(std::shared_ptr<const Tokenizer> tokenizer)
+      : tokenizer_(std::move(tokenizer)) {}
+
+  /// Text that `id` adds; empty while a character is not whole. The texts joined are those of
+  /// decode() of all ids.
+  std::string next(std::int32_t id);
+  /// Text that is left at the end, with U+FFFD for a character that is not whole.
+  std::string rest();
+
+ private:
+  std::string emit(bool at_end);
+
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  std::vector<std::int32_t> ids_;  // of the last text that was emitted, and those after it
+  std::size_t emitted_ = 0;        // ids whose text is out
+};
+
+}  // namespace triax
