@@ -15,11 +15,14 @@ std::string TextStream::rest() {
 std::string TextStream::emit(bool at_end) {
   const std::span<const std::int32_t> ids = ids_;
   const std::string before = tokenizer_->decode(ids.first(emitted_), false);
-  const std::string text = tokenizer_->decode(ids, false);
-  if (text.size() <= before.size() || (!at_end && text.ends_with("\xEF\xBF\xBD"))) return {};
+  std::string text = tokenizer_->decode(ids, false);
+  if (!at_end && text.ends_with("\xEF\xBF\xBD")) return {};
+  // Bytes that are no character also change how those before them are decoded.
+  text = text.starts_with(before) ? text.substr(before.size())
+                                  : tokenizer_->decode(ids.subspan(emitted_), false);
   ids_.erase(ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(emitted_));
   emitted_ = ids_.size();
-  return text.substr(before.size());
+  return text;
 }
 
 }  // namespace triax

@@ -16,8 +16,8 @@ class TextStream {
   explicit TextStream(std::shared_ptr<const Tokenizer> tokenizer)
       : tokenizer_(std::move(tokenizer)) {}
 
-  /// Text that `id` adds; empty while a character is not whole. The texts joined are those of
-  /// decode() of all ids.
+  /// Text that `id` adds; empty while a character is not whole. The texts joined are the text of
+  /// decode() of all ids, unless bytes among them are no character.
   std::string next(std::int32_t id);
   /// Text that is left at the end, with U+FFFD for a character that is not whole.
   std::string rest();
