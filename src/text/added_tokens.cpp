@@ -45,9 +45,8 @@ const AddedToken* AddedTokenFinder::longest_at(std::string_view text, std::size_
     const auto byte_of = [i](const AddedToken& token) {
       return static_cast<unsigned char>(token.content[i]);
     };
-    const auto range = std::ranges::equal_range(first, last, byte, {}, byte_of);
-    first = range.begin();
-    last = range.end();
+    first = std::ranges::lower_bound(first, last, byte, {}, byte_of);
+    last = std::ranges::upper_bound(first, last, byte, {}, byte_of);
   }
   return found;
 }

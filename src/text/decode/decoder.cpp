@@ -92,7 +92,7 @@ class StrippingTokens final : public DecodeStep {
 
 class SpacesFromMarks final : public DecodeStep {
  public:
-  SpacesFromMarks(std::string mark, bool prepended)
+  SpacesFromMarks(const std::string& mark, bool prepended)
       : vanishing_(literal_splitter(mark), ""),
         spaces_(literal_splitter(mark), " "),
         prepended_(prepended) {}
@@ -137,8 +137,8 @@ std::unique_ptr<const DecodeStep> stripping_tokens(std::string content, std::siz
                                                    std::size_t stop) {
   return std::make_unique<StrippingTokens>(std::move(content), start, stop);
 }
-std::unique_ptr<const DecodeStep> spaces_from_marks(std::string mark, bool prepended) {
-  return std::make_unique<SpacesFromMarks>(std::move(mark), prepended);
+std::unique_ptr<const DecodeStep> spaces_from_marks(const std::string& mark, bool prepended) {
+  return std::make_unique<SpacesFromMarks>(mark, prepended);
 }
 std::unique_ptr<const DecodeStep> spacing() {
   return std::make_unique<Spacing>();

@@ -31,7 +31,7 @@ std::unique_ptr<const DecodeStep> fusing();
 std::unique_ptr<const DecodeStep> stripping_tokens(std::string content, std::size_t start,
                                                    std::size_t stop);
 /// `mark` becomes a space; those of the first token vanish if `prepended`.
-std::unique_ptr<const DecodeStep> spaces_from_marks(std::string mark, bool prepended);
+std::unique_ptr<const DecodeStep> spaces_from_marks(const std::string& mark, bool prepended);
 /// Puts spaces between tokens: a tokenizer.json without a decoder.
 std::unique_ptr<const DecodeStep> spacing();
 

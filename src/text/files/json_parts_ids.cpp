@@ -69,12 +69,12 @@ std::unique_ptr<const DecodeStep> decode_step(JsonPart& part, const std::string&
     return stripping_tokens(std::move(content), start, stop);
   }
   if (type == "Metaspace") {
-    std::string mark = part.text("replacement");
+    const std::string mark = part.text("replacement");
     for (const char* key : {"str_rep", "split"}) part.ignore(key);
     const bool prefix = part.flag("add_prefix_space", true);
     const std::string scheme =
         part.text_if_any("prepend_scheme").value_or(prefix ? "always" : "never");
-    return spaces_from_marks(std::move(mark), scheme != "never");
+    return spaces_from_marks(mark, scheme != "never");
   }
   throw part.unknown("type", "ByteLevel, ByteFallback, Fuse, Replace, Strip, Metaspace, Sequence");
 }

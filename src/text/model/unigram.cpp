@@ -30,9 +30,8 @@ class Unigram final : public Model {
       const auto first = [](const Token& token) {
         return static_cast<unsigned char>(token.text.front());
       };
-      const auto range = std::ranges::equal_range(sorted_, byte, {}, first);
-      begins_[byte] = static_cast<std::size_t>(range.begin() - sorted_.begin());
-      begins_[byte + 1] = static_cast<std::size_t>(range.end() - sorted_.begin());
+      begins_[byte + 1] = static_cast<std::size_t>(
+          std::ranges::upper_bound(sorted_, byte, {}, first) - sorted_.begin());
       fallback_[byte] = parts_.vocabulary.find(fmt::format("<0x{:02X}>", byte));
     }
     if (parts_.least) least_ = *parts_.least;
@@ -56,9 +55,8 @@ class Unigram final : public Model {
       const auto byte_of = [n](const Token& token) {
         return static_cast<unsigned char>(token.text[n]);
       };
-      const auto range = std::ranges::equal_range(first, last, next, {}, byte_of);
-      first = range.begin();
-      last = range.end();
+      first = std::ranges::lower_bound(first, last, next, {}, byte_of);
+      last = std::ranges::upper_bound(first, last, next, {}, byte_of);
     }
   }
 
