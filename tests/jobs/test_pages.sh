@@ -52,7 +52,7 @@ check_keys() {
 # help_of WORD...: the help of the command that these words begin with, in help.txt; fails if there is no such command.
 help_of() {
   local command=$2
-  [[ $command != checkpoint ]] || command+=" ${3:-}"
+  [[ $command != checkpoint && $command != tokenizer ]] || command+=" ${3:-}"
   # shellcheck disable=SC2086  # two words
   "$triax" $command --help >help.txt 2>&1 && grep -q "^Usage: triax $command " help.txt
 }

@@ -53,7 +53,7 @@ std::unique_ptr<const Model> bpe(JsonPart& part, const TokenizerDocument& docume
   if (part.has("dropout") && part.value("dropout") != 0)
     throw UsageError(part.place() + ".dropout is set", "ids would be random", "Set it to null");
   for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"})
-    if (part.text_if_any(key).value_or("") != "") throw part.unknown(key, "null");
+    if (!part.text_if_any(key).value_or("").empty()) throw part.unknown(key, "null");
   parts.vocabulary = vocabulary_of(document, byte_level);
   if (const auto unk = part.text_if_any("unk_token")) {
     parts.unk = token_of(parts.vocabulary, *unk, byte_level);
