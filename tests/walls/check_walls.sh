@@ -54,7 +54,7 @@ check_includes() {
       owner["^omp[.]h"]                          = "kernels/ tests/"
       owner["^(hdf5|H5)"]                        = "io/ tests/io/"
       owner["^liburing"]                         = "io/ benchmarks/io/"
-      owner["^(pcre2|utf8proc)"]                 = "src/text/"
+      owner["^(pcre2|utf8proc)"]                 = "src/text/ tests/text/"
       owner["^mpi[.]h"]                          = "src/comm/ kernels/base/mpi/ io/ tests/ benchmarks/"
       owner["^(hwloc|nccl)"]                     = "src/comm/ tests/support/"
       owner["^CLI/"]                             = "src/commands/ benchmarks/"

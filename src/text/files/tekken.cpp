@@ -64,6 +64,8 @@ ByteRanks ranks_of(JsonPart& root, std::int32_t first_id, std::int64_t count) {
     if (left-- == 0) break;
     const std::int64_t rank = part.number("rank", 0, count - 1);
     const auto bytes = from_base64(part.text("token_bytes"));
+    part.ignore("token_str");
+    part.done();
     if (!bytes || bytes->empty()) throw part.unknown("token_bytes", "base64");
     ranks.tokens.emplace_back(*bytes, static_cast<std::int32_t>(rank));
   }
