@@ -21,8 +21,7 @@ struct AdamWOptions {
   bool decoupled = true;  // AdamW: p -= lr * weight_decay * p; else g += weight_decay * p
   // Each element of the gradient is clipped to [-clip_value, clip_value].
   double clip_value = std::numeric_limits<double>::infinity();
-  std::int64_t step = 1;         // counted from 1, for the bias correction
-  std::int64_t second_step = 0;  // the same for v, if it began at zero later than m; 0: step
+  std::int64_t step = 1;  // counted from 1, for the bias correction
   // If set, `weights` are rounded stochastically with the random words of these elements; otherwise
   // to nearest.
   std::optional<ElementNumbers> stochastic = {};

@@ -11,8 +11,7 @@
 namespace triax {
 
 inline void check_steps(const AdamWOptions& options) {
-  check(options.step >= 1 && options.second_step >= 0, "AdamW step {}, {}: steps count from 1",
-        options.step, options.second_step);
+  check(options.step >= 1, "AdamW step {}: steps count from 1", options.step);
 }
 
 /// The numbers of a step that are the same for all elements, rounded to float once.
@@ -26,8 +25,7 @@ struct AdamRule {
         keep2(static_cast<float>(o.beta2)),
         take2(static_cast<float>(1.0 - o.beta2)),
         rate(static_cast<float>(o.learning_rate / correction(o.beta1, o.step))),
-        unbias2(static_cast<float>(
-            1.0 / correction(o.beta2, o.second_step == 0 ? o.step : o.second_step))),
+        unbias2(static_cast<float>(1.0 / correction(o.beta2, o.step))),
         epsilon(static_cast<float>(o.epsilon)),
         decay(static_cast<float>(decoupled ? o.learning_rate * o.weight_decay : o.weight_decay)) {}
 

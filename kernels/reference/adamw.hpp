@@ -20,7 +20,6 @@ struct AdamWState {
 inline void adamw(AdamWState& state, const std::vector<double>& gradient, float factor,
                   const AdamWOptions& options) {
   const auto step = static_cast<double>(options.step);
-  const auto second = options.second_step > 0 ? static_cast<double>(options.second_step) : step;
   for (std::size_t i = 0; i < gradient.size(); ++i) {
     double g = std::clamp(static_cast<double>(factor) * gradient[i], -options.clip_value,
                           options.clip_value);
@@ -31,7 +30,7 @@ inline void adamw(AdamWState& state, const std::vector<double>& gradient, float 
     state.m[i] = options.beta1 * state.m[i] + (1.0 - options.beta1) * g;
     state.v[i] = options.beta2 * state.v[i] + (1.0 - options.beta2) * g * g;
     const double m_hat = state.m[i] / (1.0 - std::pow(options.beta1, step));
-    const double v_hat = state.v[i] / (1.0 - std::pow(options.beta2, second));
+    const double v_hat = state.v[i] / (1.0 - std::pow(options.beta2, step));
     state.parameter[i] -= options.learning_rate * m_hat / (std::sqrt(v_hat) + options.epsilon);
   }
 }

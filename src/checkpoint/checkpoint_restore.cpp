@@ -110,7 +110,8 @@ struct Restoring {
   const CheckpointReader& reader;
   ParameterStore& store;
   Optimizer* optimizer;
-  bool as_saved;  // weights from the saved ones, not from the master weights
+  bool as_saved;              // weights from the saved ones, not from the master weights
+  std::vector<bool> carried;  // by state of the optimizer: the file restores it
 
   // HDF5 group that a tensor's master weights, and its weights, are read from.
   std::string master(const std::string& tensor) const {
@@ -121,6 +122,7 @@ struct Restoring {
   }
   // Group of a state of the optimizer; empty: the file lacks the tensor's, which starts from zero.
   std::string state(std::size_t k, const std::string& tensor) const {
+    if (!carried[k]) return {};
     std::string group = state_group(optimizer->states()[k].name);
     return reader.contains(group + tensor) ? group : std::string();
   }
@@ -264,7 +266,9 @@ void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
   const std::string weight = weight_group + global_tensors(model).front().name;
   const bool as_saved = optimizer == nullptr || (optimizer->rounds_stochastically() &&
                                                  reader.tensor(weight).dtype == store.type());
-  const Restoring what{reader, store, optimizer, as_saved};
+  Restoring what{reader, store, optimizer, as_saved, {}};
+  if (optimizer != nullptr)
+    what.carried = carried_states(saved_states(reader), optimizer->states());
   CheckpointLoader loader(reader, ranks, {.memory = memory});
   try {
     want_state(what, loader);

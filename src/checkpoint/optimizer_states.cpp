@@ -55,6 +55,14 @@ Names saved_states(const CheckpointReader& reader) {
   return {names.begin(), names.end()};
 }
 
+std::vector<bool> carried_states(const Names& saved, const std::vector<StateKind>& states) {
+  std::vector<bool> carried;
+  for (const StateKind& state : states)
+    carried.push_back(contains(saved, state.name) &&
+                      (state.scale == nullptr || contains(saved, state.scale)));
+  return carried;
+}
+
 std::string starts_text(const Optimizer& optimizer) {
   json starts = json::object();
   for (std::size_t k = 0; k < optimizer.states().size(); ++k)
@@ -66,11 +74,10 @@ std::string starts_text(const Optimizer& optimizer) {
 Optimizer::Starts starts_of(const CheckpointReader& reader, const std::vector<StateKind>& states,
                             std::int64_t updates) {
   const json saved = saved_starts(reader);
-  const Names there = saved_states(reader);
+  const std::vector<bool> carried = carried_states(saved_states(reader), states);
   Optimizer::Starts starts{};
   for (std::size_t k = 0; k < states.size(); ++k)
-    starts[k] =
-        contains(there, states[k].name) ? start_of(saved, states[k].name, updates) : updates;
+    starts[k] = carried[k] ? start_of(saved, states[k].name, updates) : updates;
   return starts;
 }
 
@@ -93,10 +100,11 @@ TensorStarts tensor_starts_of(const CheckpointReader& reader, const ModelConfig&
 std::string state_text(const CheckpointReader& reader, const std::vector<StateKind>& states) {
   const Names saved = saved_states(reader);
   Names kept, fresh, dropped, texts;
-  for (const StateKind& state : states)
-    (contains(saved, state.name) ? kept : fresh).emplace_back(state.name);
+  const std::vector<bool> carried = carried_states(saved, states);
+  for (std::size_t k = 0; k < states.size(); ++k)
+    (carried[k] ? kept : fresh).emplace_back(states[k].name);
   for (const std::string& name : saved)
-    if (!contains(kept, name)) dropped.push_back(name);
+    if (!contains(kept, name) && !contains(fresh, name)) dropped.push_back(name);
   if (saved.empty() || (fresh.empty() && dropped.empty())) return {};
   add_names(texts, kept, "from the checkpoint");
   add_names(texts, fresh, "from zero");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Optimizer states in a checkpoint, which another optimizer may have written. States carry over by
-// name; those that a file lacks start from zero.
+// name, each with the state that scales it; the others start from zero.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -18,6 +18,10 @@ inline constexpr const char* starts_key = "optimizer_starts";
 std::string state_group(const std::string& state);
 /// Names of the states that a file has, sorted. An imported checkpoint has none.
 std::vector<std::string> saved_states(const CheckpointReader& reader);
+
+/// By state: whether a file with the states `saved` restores it.
+std::vector<bool> carried_states(const std::vector<std::string>& saved,
+                                 const std::vector<StateKind>& states);
 
 /// Optimizer::starts() by name of the state, and in "tensors" tensor_starts(), as JSON; empty if
 /// all are 0.

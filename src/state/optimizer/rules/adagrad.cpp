@@ -23,7 +23,7 @@ std::vector<RuleParameter> parameters() {
 }
 
 std::vector<StateKind> states(const OptimizerConfig& /*config*/) {
-  return {{"sum"}};
+  return {{.name = "sum"}};
 }
 
 void update(const Stream& stream, const UpdateTensors& tensors, const UpdateStep& step) {

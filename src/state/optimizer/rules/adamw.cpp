@@ -26,7 +26,7 @@ std::vector<RuleParameter> parameters() {
 }
 
 std::vector<StateKind> states(const OptimizerConfig& /*config*/) {
-  return {{"exp_avg"}, {"exp_avg_sq"}};
+  return {{.name = "exp_avg", .scale = "exp_avg_sq"}, {.name = "exp_avg_sq"}};
 }
 
 void update(const Stream& stream, const UpdateTensors& tensors, const UpdateStep& step,
@@ -41,7 +41,6 @@ void update(const Stream& stream, const UpdateTensors& tensors, const UpdateStep
                 .decoupled = decoupled,
                 .clip_value = step.clip_value(),
                 .step = step.updates[0],
-                .second_step = step.updates[1],
                 .stochastic = step.stochastic});
 }
 

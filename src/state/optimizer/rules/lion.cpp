@@ -15,7 +15,7 @@ std::vector<RuleParameter> parameters() {
 }
 
 std::vector<StateKind> states(const OptimizerConfig& /*config*/) {
-  return {{"exp_avg"}};
+  return {{.name = "exp_avg"}};
 }
 
 void update(const Stream& stream, const UpdateTensors& tensors, const UpdateStep& step) {

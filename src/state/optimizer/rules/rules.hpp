@@ -24,6 +24,9 @@ struct RuleParameter;  // parameter.hpp
 struct StateKind {
   const char* name;  // PyTorch's, which names it in checkpoints and in offload files
   DType type = DType::f32;
+  // State that scales it in the update; null: none. A checkpoint of another optimizer that lacks
+  // the scale does not restore this one: divided by a scale from zero, it would throw weights far.
+  const char* scale = nullptr;
 };
 inline constexpr std::size_t most_states = 2;  // of any row
 

@@ -22,7 +22,7 @@ std::vector<RuleParameter> parameters() {
 
 std::vector<StateKind> states(const OptimizerConfig& config) {
   if (config.numbers.at("momentum") == 0.0) return {};
-  return {{"momentum_buffer"}};
+  return {{.name = "momentum_buffer"}};
 }
 
 void update(const Stream& stream, const UpdateTensors& tensors, const UpdateStep& step) {
