@@ -28,7 +28,7 @@ struct StateKind {
   // the scale does not restore this one: divided by a scale from zero, it would throw weights far.
   const char* scale = nullptr;
 };
-inline constexpr std::size_t most_states = 2;  // of any row
+inline constexpr std::size_t most_states = 4;  // of any row
 
 /// Tensors of an update of n parameters: each (n), contiguous. `parameter` is float32; `weights` is
 /// its 16-bit copy, or empty; `gradient` has any type; `factor`: (1), from clip_factor(). `states`:
