@@ -22,6 +22,7 @@
 #include "kernels/norm/rmsnorm.hpp"
 #include "kernels/optimizer/adamw.hpp"
 #include "kernels/optimizer/grad_norm.hpp"
+#include "kernels/optimizer/quantized/adamw_8bit.hpp"
 #include "kernels/random/dropout.hpp"
 #include "kernels/random/random.hpp"
 #include "kernels/reference/rope.hpp"
@@ -178,6 +179,16 @@ void optimizer(const Reporter& report, const RandomArray& g, const RandomArray& 
   report(
       "adamw", master ? 2 * n : n, [&] { adamw(stream, p, weights, g, factor, m, v, options); },
       6 * n);
+  const auto bytes = static_cast<std::size_t>(packed_bytes(n));
+  const Buffer cells(2 * bytes, report.place.space());
+  const Tensor both = cells.tensor(DType::u8, {2 * packed_bytes(n)});
+  fill_zero(stream, both);
+  const Tensor m8 = both.slice(0, 0, packed_bytes(n)),
+               v8 = both.slice(0, packed_bytes(n), packed_bytes(n));
+  const std::int64_t packed_floats = packed_bytes(n);  // 4 transfers of a byte
+  report(
+      "adamw_8bit", master ? 2 * n : n,
+      [&] { adamw_8bit(stream, p, weights, g, factor, m8, v8, options); }, 2 * n + packed_floats);
   const Buffer squares(sizeof(double), report.place.space());
   const Tensor sum = squares.tensor(DType::f64, {1});
   report("add_sum_of_squares", n, [&] { add_sum_of_squares(stream, sum, g); });

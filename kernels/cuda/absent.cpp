@@ -31,6 +31,13 @@ void adamw(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Ten
            const Tensor&, const AdamWOptions&) {
   absent("adamw");
 }
+void adamw_8bit(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                const Tensor&, const Tensor&, const AdamWOptions&) {
+  absent("adamw_8bit");
+}
+void unpack_state(const Stream&, const Tensor&, const Tensor&, std::int64_t, CodeMap) {
+  absent("unpack_state");
+}
 void lion(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
           const LionOptions&) {
   absent("lion");

@@ -21,6 +21,7 @@
 #include "kernels/optimizer/adamw.hpp"
 #include "kernels/optimizer/grad_norm.hpp"
 #include "kernels/optimizer/lion.hpp"
+#include "kernels/optimizer/quantized/adamw_8bit.hpp"
 #include "kernels/optimizer/sgd.hpp"
 #include "kernels/random/dropout.hpp"
 #include "kernels/random/random.hpp"
@@ -36,6 +37,8 @@ namespace cuda {
 
 decltype(triax::adagrad) adagrad;
 decltype(triax::adamw) adamw;
+decltype(triax::adamw_8bit) adamw_8bit;
+decltype(triax::unpack_state) unpack_state;
 decltype(triax::lion) lion;
 decltype(triax::sgd) sgd;
 

@@ -21,6 +21,7 @@
 #include "kernels/optimizer/adamw.hpp"
 #include "kernels/optimizer/grad_norm.hpp"
 #include "kernels/optimizer/lion.hpp"
+#include "kernels/optimizer/quantized/adamw_8bit.hpp"
 #include "kernels/optimizer/sgd.hpp"
 #include "kernels/random/dropout.hpp"
 #include "kernels/random/random.hpp"
@@ -186,6 +187,25 @@ TEST_P(KindsOfCode, Updates) {
             gradient.tensor(), factor.tensor(), m.tensor(), v.tensor(),
             {.weight_decay = 0.1, .step = step});
     return Results{p, m, v, weights};
+  });
+}
+
+TEST_P(KindsOfCode, UpdatesOfPackedMoments) {
+  expect_same([&] {
+    const std::int64_t n = rows * columns, words = packed_bytes(n) / 4;
+    Array p = Array::random(DType::f32, n, 1), gradient = random(3), weights = empty();
+    Array factor(DType::f32, 1, 0.5F), m(DType::f32, words), v(DType::f32, words);
+    const auto cells = [&](Array& of) {
+      return Tensor(of.tensor().data(), DType::u8, {packed_bytes(n)});
+    };
+    for (std::int64_t step = 1; step <= 3; ++step)
+      adamw_8bit(stream, p.tensor(), dtype == DType::f32 ? Tensor() : weights.tensor(),
+                 gradient.tensor(), factor.tensor(), cells(m), cells(v),
+                 {.weight_decay = 0.1, .step = step});
+    Array wide(DType::f32, n), squares(DType::f32, n);
+    unpack_state(stream, wide.tensor(), cells(m), 0, CodeMap::signs);
+    unpack_state(stream, squares.tensor(), cells(v), 0, CodeMap::positive);
+    return Results{p, wide, squares, weights};
   });
 }
 
