@@ -9,6 +9,7 @@
 
 #include "src/checkpoint/held_slice.hpp"
 #include "src/checkpoint/optimizer_states.hpp"
+#include "src/checkpoint/state_slices.hpp"
 
 namespace triax {
 namespace {
@@ -20,11 +21,15 @@ void each_saved(const Stream& stream, ParameterStore& store, Optimizer* optimize
   for (int b = 0; b < static_cast<int>(store.blocks().size()); ++b) {
     const ParameterBlock& block = store.blocks()[static_cast<std::size_t>(b)];
     if (block.duplicate) continue;
+    const auto owned = [](const Piece& piece) { return piece.owner; };
     const auto save = [&](const std::string& group, const BlockView& view) {
-      each_part(
-          block, intersect(block.own, view.range), view,
-          [](const Piece& piece) { return piece.owner; },
-          [&](const HeldSlice& part) { visit(group + part.name(), part); });
+      each_part(block, intersect(block.own, view.range), view, owned,
+                [&](const HeldSlice& part) { visit(group + part.name(), part); });
+    };
+    const auto save_state = [&](const StateKind& kind, const BlockView& view) {
+      each_state_part(
+          block, kind, intersect(block.own, view.range), view, owned,
+          [&](const HeldSlice& part) { visit(state_group(kind.name) + part.name(), part); });
     };
     store.visit_weights(stream, b, Access::read,
                         [&](const BlockView& weights) { save(weight_group, weights); });
@@ -32,26 +37,25 @@ void each_saved(const Stream& stream, ParameterStore& store, Optimizer* optimize
     optimizer->visit_state(stream, b, Access::read, [&](const StateView& state) {
       if (optimizer->has_master()) save(master_group, state.master);
       for (std::size_t k = 0; k < optimizer->states().size(); ++k)
-        save(state_group(optimizer->states()[k].name), state.states[k]);
+        save_state(optimizer->states()[k], state.states[k]);
     });
   }
 }
 
-// Writes every piece in its type in memory, without conversion.
+// Writes every piece in its type in memory, without conversion; packed state as float32.
 void write_state(const Stream& stream, ParameterStore& store, Optimizer* optimizer,
                  CheckpointWriter& writer) {
   const WaitForDevice wait = store.wait();
   Staging staging(wait);
   each_saved(stream, store, optimizer, [&](const std::string& name, const HeldSlice& held) {
     if (const auto run = held.host_run()) return writer.write(name, boxes_of(held.range), *run);
-    each_staged(staging, held, held.view.data.dtype(),
-                [&](const HeldSlice& part, const Tensor& memory) {
-                  part.copy_to(stream, memory);
-                  Event copied;
-                  copied.record(stream);
-                  wait(copied);
-                  writer.write(name, boxes_of(part.range), memory);
-                });
+    each_staged(staging, held, held.type(), [&](const HeldSlice& part, const Tensor& memory) {
+      part.copy_to(stream, memory);
+      Event copied;
+      copied.record(stream);
+      wait(copied);
+      writer.write(name, boxes_of(part.range), memory);
+    });
   });
 }
 
@@ -68,25 +72,29 @@ std::int64_t beside_bytes(const ParameterSpec& spec) {
 
 }  // namespace
 
-std::int64_t staging_bytes(const std::vector<ParameterBlock>& blocks, DType type,
-                           MemorySpace space) {
+std::int64_t staging_bytes(const std::vector<ParameterBlock>& blocks, DType type, MemorySpace space,
+                           const std::vector<StateKind>& states) {
+  const bool packed = has_packed(states);
   std::int64_t most = 0;
   for (const ParameterBlock& block : blocks)
     for (const PlacedParameter& param : block.params)
       for (const Piece& piece : param.spec.pieces) {
         const std::int64_t elements = piece.extent.elements();
-        if (elements > most && (type != DType::f32 || space == MemorySpace::device ||
+        if (elements > most && (type != DType::f32 || packed || space == MemorySpace::device ||
                                 !side_by_side({&piece, 0, elements}, param.spec.shape)))
           most = elements;
       }
-  return Staging::bytes_of(space, type, std::min(most, staged_elements));
+  most = std::min(most, staged_elements);
+  // Restoring packed state: the window beside the piece, and its cells on the way to a device.
+  const std::int64_t window = packed ? most * std::int64_t{sizeof(float)} + packed_bytes(most) : 0;
+  return Staging::bytes_of(space, type, most) + window;
 }
 
 std::int64_t snapshot_bytes(const std::vector<ParameterBlock>& blocks, DType type,
                             const std::vector<StateKind>& states) {
   std::int64_t of_an_element = type == DType::f32 ? 0 : std::int64_t{sizeof(float)};  // master
   for (const StateKind& state : states)
-    of_an_element += static_cast<std::int64_t>(size_of(state.type));
+    of_an_element += static_cast<std::int64_t>(size_of(state.saved_type()));
   const auto all_kinds = std::ssize(states) + (type == DType::f32 ? 0 : 1);
   std::int64_t bytes = 0;
   for (const ParameterBlock& block : blocks) {
@@ -116,7 +124,7 @@ void take_snapshot(const Stream& stream, ParameterStore& store, Optimizer& optim
     if (const auto run = part.one_run())
       snapshot.add(name, boxes_of(part.range), *run);
     else
-      snapshot.add(name, boxes_of(part.range), part.view.data.dtype(),
+      snapshot.add(name, boxes_of(part.range), part.type(),
                    [part](const Stream& copies, const Tensor& to) { part.copy_to(copies, to); });
     if (!stays) snapshot.copy(stream);
   });
@@ -135,7 +143,8 @@ std::vector<CheckpointTensor> checkpoint_tensors(const ModelConfig& model,
   add(weight_group, store.type());
   if (optimizer != nullptr) {
     if (optimizer->has_master()) add(master_group, DType::f32);
-    for (const StateKind& state : optimizer->states()) add(state_group(state.name), state.type);
+    for (const StateKind& state : optimizer->states())
+      add(state_group(state.name), state.saved_type());
   }
   return tensors;
 }

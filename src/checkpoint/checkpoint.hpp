@@ -48,9 +48,10 @@ CheckpointOptions checkpoint_options(const CheckpointConfig& config);
 
 /// Upper bound of the host memory (bytes) of the bounce buffers that saving and restoring use for
 /// buckets of parameters of `type` in `space`. Pieces go through a bounce buffer if they lie on a
-/// device, have another type than the file, or do not lie contiguously.
+/// device, have another type than the file, or do not lie contiguously; all packed states do.
 std::int64_t staging_bytes(const std::vector<ParameterBlock>& blocks, DType type,
-                           MemorySpace space = MemorySpace::host);
+                           MemorySpace space = MemorySpace::host,
+                           const std::vector<StateKind>& states = {});
 
 /// UsageError on all ranks if the file holds another model; Error if the file lacks tensors of the
 /// model that it names. Collective.

@@ -14,6 +14,7 @@
 #include "src/checkpoint/checkpoint.hpp"
 #include "src/checkpoint/held_slice.hpp"
 #include "src/checkpoint/optimizer_states.hpp"
+#include "src/checkpoint/state_slices.hpp"
 #include "src/config/model/huggingface.hpp"
 
 namespace triax {
@@ -117,13 +118,14 @@ struct Restoring {
   std::string master(const std::string& tensor) const {
     return reader.contains(master_group + tensor) ? master_group : weight_group;
   }
+  const StateKind& kind(std::size_t k) const { return optimizer->states()[k]; }
   std::string weights(const std::string& tensor) const {
     return as_saved ? weight_group : master(tensor);
   }
   // Group of a state of the optimizer; empty: the file lacks the tensor's, which starts from zero.
   std::string state(std::size_t k, const std::string& tensor) const {
     if (!carried[k]) return {};
-    std::string group = state_group(optimizer->states()[k].name);
+    std::string group = state_group(kind(k).name);
     return reader.contains(group + tensor) ? group : std::string();
   }
   bool lacks_state(std::size_t k, int b) const {
@@ -140,6 +142,7 @@ struct Restoring {
 // Announces to the loader everything that restore_state will read, in the same order. Does not
 // access offloaded state.
 void want_state(const Restoring& what, CheckpointLoader& loader) {
+  NoWindows none;
   for (int b = 0; b < what.blocks(); ++b) {
     const ParameterBlock& block = what.block(b);
     const auto want = [&](const auto& group_of, const FlatRange& range) {
@@ -153,8 +156,11 @@ void want_state(const Restoring& what, CheckpointLoader& loader) {
     const auto want_stepped = [&](const FlatRange& range) {
       if (what.optimizer->has_master())
         want([&](const std::string& tensor) { return what.master(tensor); }, range);
-      for (std::size_t k = 0; k < what.optimizer->states().size(); ++k)
-        want([&](const std::string& tensor) { return what.state(k, tensor); }, range);
+      for (std::size_t k = 0; k < what.carried.size(); ++k)
+        each_restored(block, what.kind(k), {{}, range}, none, [&](const HeldSlice& part) {
+          if (const std::string group = what.state(k, part.name()); !group.empty())
+            loader.want(group + part.name(), boxes_of(part.range));
+        });
     };
     want([&](const std::string& tensor) { return what.weights(tensor); }, block.parameters);
     if (what.optimizer == nullptr) continue;
@@ -164,28 +170,32 @@ void want_state(const Restoring& what, CheckpointLoader& loader) {
   }
 }
 
+// Reads a piece. The loader delivers float32; 16-bit weights are rounded here.
+void restore_piece(const Stream& stream, const std::string& group, const HeldSlice& held,
+                   CheckpointLoader& loader, Staging& staging) {
+  const std::string name = group + held.name();
+  const auto run = held.host_run();
+  if (run && held.type() == DType::f32) return loader.read(name, boxes_of(held.range), *run);
+  each_staged(staging, held, DType::f32, [&](const HeldSlice& part, const Tensor& memory) {
+    loader.read(name, boxes_of(part.range), memory);
+    part.each_run(memory,
+                  [&](const Tensor& to, const Tensor& from) { staging.put(stream, to, from); });
+  });
+}
+
 void restore_state(const Stream& stream, const Restoring& what, CheckpointLoader& loader) {
   Staging staging(what.store.wait());
+  PackedWindows windows(stream, what.store.wait());
   for (int b = 0; b < what.blocks(); ++b) {
-    // The loader delivers float32; 16-bit weights are rounded here.
+    const auto piece_of = [&](const auto& group_of) {
+      return [&, group_of](const HeldSlice& held) {
+        if (const std::string group = group_of(held.name()); !group.empty())
+          restore_piece(stream, group, held, loader, staging);
+      };
+    };
     const auto restore = [&](const auto& group_of, const BlockView& view) {
       each_part(
-          what.block(b), view.range, view, [](const Piece&) { return true; },
-          [&](const HeldSlice& held) {
-            const std::string group = group_of(held.name());
-            if (group.empty()) return;
-            const std::string name = group + held.name();
-            const auto run = held.host_run();
-            if (run && view.data.dtype() == DType::f32)
-              return loader.read(name, boxes_of(held.range), *run);
-            each_staged(staging, held, DType::f32,
-                        [&](const HeldSlice& part, const Tensor& memory) {
-                          loader.read(name, boxes_of(part.range), memory);
-                          part.each_run(memory, [&](const Tensor& to, const Tensor& from) {
-                            staging.put(stream, to, from);
-                          });
-                        });
-          });
+          what.block(b), view.range, view, [](const Piece&) { return true; }, piece_of(group_of));
     };
     what.store.visit_weights(stream, b, Access::replace, [&](const BlockView& weights) {
       restore([&](const std::string& tensor) { return what.weights(tensor); }, weights);
@@ -194,10 +204,12 @@ void restore_state(const Stream& stream, const Restoring& what, CheckpointLoader
     what.optimizer->visit_state(stream, b, Access::replace, [&](const StateView& state) {
       if (what.optimizer->has_master())
         restore([&](const std::string& tensor) { return what.master(tensor); }, state.master);
-      for (std::size_t k = 0; k < what.optimizer->states().size(); ++k) {
+      for (std::size_t k = 0; k < what.carried.size(); ++k) {
         const BlockView& view = state.states[k];
         if (what.lacks_state(k, b)) fill_zero(stream_for(view.data, stream), view.data);
-        restore([&](const std::string& tensor) { return what.state(k, tensor); }, view);
+        each_restored(
+            what.block(b), what.kind(k), view, windows,
+            piece_of([&what, k](const std::string& tensor) { return what.state(k, tensor); }));
       }
     });
   }

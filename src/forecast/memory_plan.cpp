@@ -191,7 +191,7 @@ std::int64_t saved_bytes(const std::vector<ParameterBlock>& blocks,
   constexpr auto of_a_weight = std::int64_t{sizeof(float)};
   std::int64_t of_a_trained_one = 2 * of_a_weight;
   for (const StateKind& state : states)
-    of_a_trained_one += static_cast<std::int64_t>(size_of(state.type));
+    of_a_trained_one += static_cast<std::int64_t>(size_of(state.saved_type()));
   std::int64_t bytes = 0;
   for (const ParameterBlock& block : blocks)
     bytes += block.elements * (block.trained ? of_a_trained_one : of_a_weight);
@@ -201,7 +201,8 @@ std::int64_t saved_bytes(const std::vector<ParameterBlock>& blocks,
 }  // namespace
 
 std::int64_t staging_of(const PlacedConfig& config, const std::vector<ParameterBlock>& blocks) {
-  const std::int64_t saved = saved_bytes(blocks, states_of(config.optimizer));
+  const std::vector<StateKind> states = states_of(config.optimizer);
+  const std::int64_t saved = saved_bytes(blocks, states);
   std::int64_t checkpoints = independent_bytes_of(saved);
   if (config.checkpoint.collective) checkpoints += collective_bytes + collective_library_bytes;
   const bool resumes = config.checkpoint.resume != "never";
@@ -209,7 +210,7 @@ std::int64_t staging_of(const PlacedConfig& config, const std::vector<ParameterB
   // them (StepBuffers::idle_memory).
   if (resumes) checkpoints = std::max(checkpoints, std::min(loading_bytes_at_once, saved));
   if (resumes || writes_checkpoints(config.checkpoint)) checkpoints += structure_bytes;
-  checkpoints += staging_bytes(blocks, config.precision.type, config.place.space);
+  checkpoints += staging_bytes(blocks, config.precision.type, config.place.space, states);
   if (config.model.weights.empty()) return checkpoints;
   return std::max(checkpoints,
                   loading_bytes(config.model, config.precision.type, config.place.space));

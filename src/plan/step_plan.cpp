@@ -7,6 +7,7 @@
 
 #include "src/model/stage/trained_parameters.hpp"
 #include "src/schedule/passes/passes.hpp"
+#include "src/state/optimizer/packed_states.hpp"
 
 namespace triax {
 namespace {
@@ -125,8 +126,8 @@ DataShard data_shard(const PlacedConfig& config, int data_rank) {
   const ZeroConfig& zero = config.zero;
   StateOffload offload;
   // An optimizer without state has nothing to offload.
-  const bool has_state =
-      config.precision.type != DType::f32 || !states_of(config.optimizer).empty();
+  const std::vector<StateKind> states = states_of(config.optimizer);
+  const bool has_state = config.precision.type != DType::f32 || !states.empty();
   if (has_state && zero.offload_optimizer.device == OffloadDevice::nvme)
     offload.optimizer_share = zero.offload_optimizer.ratio;
   offload.part_elements = std::min(offload.part_elements, zero.offload_optimizer.part);
@@ -142,8 +143,11 @@ DataShard data_shard(const PlacedConfig& config, int data_rank) {
   // layout is the same either way, so no sum changes.
   const bool alone = size == 1 && !offload.parameters;
   if (alone)
-    return {
-        .size = ranks, .rank = data_rank, .persistence_threshold = threshold, .offload = offload};
+    return {.size = ranks,
+            .rank = data_rank,
+            .persistence_threshold = threshold,
+            .offload = offload,
+            .alignment = state_alignment(states)};
   return {.size = size,
           .rank = data_rank % size,
           .group = data_rank / size,
@@ -151,7 +155,8 @@ DataShard data_shard(const PlacedConfig& config, int data_rank) {
           .zero_stage = zero.stage,
           .persistence_threshold = threshold,
           .gather_limit = zero.allgather_bucket_size,
-          .offload = offload};
+          .offload = offload,
+          .alignment = state_alignment(states)};
 }
 
 StateOptions state_options(const PlacedConfig& config, int data_rank) {

@@ -11,7 +11,7 @@
 namespace triax {
 namespace {
 
-constexpr std::int64_t alignment = 16;  // elements: 64 bytes of float32
+constexpr std::int64_t cache_line = 16;  // elements of float32
 
 std::int64_t round_up(std::int64_t n, std::int64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
@@ -59,11 +59,11 @@ void place(ParameterBlock& block, int tensor_size, const DataShard& data) {
                    [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
   std::int64_t end = 0;  // end of the previous parameter
   for (const std::size_t i : order) {
-    block.params[i].offset = round_up(end, alignment);
+    block.params[i].offset = round_up(end, data.alignment);
     if (block.trained) add_partial(block, block.params[i], tensor_size);
     end = block.params[i].offset + block.params[i].spec.room();
   }
-  block.elements = round_up(end, alignment * data.size);
+  block.elements = round_up(end, data.alignment * data.size);
   block.own = part_of_rank(block.elements, data.size, data.rank);
   const FlatRange all{0, block.elements};
   block.parameters = block.sharded() ? block.own : all;
@@ -79,15 +79,15 @@ void cut_gather(ParameterBlock& block, const DataShard& data) {
   if (block.elements <= data.gather_limit) return;
   const std::int64_t part = block.own.count();
   std::int64_t run = std::max<std::int64_t>(1, data.gather_limit / data.size);
-  if (run >= alignment) run = run / alignment * alignment;
+  if (run >= cache_line) run = run / cache_line * cache_line;
   const std::int64_t pieces = (part + run - 1) / run;
   const std::int64_t even = (part + pieces - 1) / pieces;
-  block.gather_piece = data.size * (run >= alignment ? round_up(even, alignment) : even);
+  block.gather_piece = data.size * (run >= cache_line ? round_up(even, cache_line) : even);
 }
 
 // Cuts `stepped` into the range kept in memory and equal sub-groups of the rest, aligned to file
 // pages.
-void cut_parts(ParameterBlock& block, const StateOffload& offload) {
+void cut_parts(ParameterBlock& block, const StateOffload& offload, std::int64_t alignment) {
   const FlatRange& stepped = block.stepped;
   const auto kept = static_cast<std::int64_t>((1.0 - offload.optimizer_share) *
                                               static_cast<double>(stepped.count())) /
@@ -229,7 +229,7 @@ std::vector<ParameterBlock> lay_out_blocks(const Stage& stage, const DataShard& 
   for (ParameterBlock& block : blocks) {
     place(block, stage.place().tensor.size, shard);
     cut_gather(block, shard);
-    cut_parts(block, shard.offload);
+    cut_parts(block, shard.offload, shard.alignment);
   }
   choose_stored(blocks, shard.offload);
   choose_host_state(blocks, shard.offload);

@@ -59,8 +59,8 @@ enum class ParameterHome : std::uint8_t {
 
 /// A bucket: the parameters of one layer, a token embedding tied to the head, or (ZeRO-3) the small
 /// parameters of a stage; of these, the trained or the frozen ones. Parameters start at multiples
-/// of 16 elements (64 bytes in float32). Padding between and after them is never read; it is zero
-/// in the weights and arbitrary in the gradients.
+/// of DataShard::alignment elements. Padding between and after them is never read; it is zero in
+/// the weights and arbitrary in the gradients.
 struct ParameterBlock {
   std::string name;
   std::vector<PlacedParameter> params;
@@ -116,6 +116,9 @@ struct DataShard {
   /// ZeRO-1 and ZeRO-2: most elements of updated parameters gathered at once.
   std::int64_t gather_limit = std::numeric_limits<std::int64_t>::max();
   StateOffload offload = {};
+  // Parameters, shards and sub-groups begin at multiples of this many elements: 64 bytes of
+  // float32, or the cells of packed states, which a rank must have whole.
+  std::int64_t alignment = 16;
   /// True if whole gradients exist only for a while. A single rank keeps them whole all the time.
   bool cuts_gradients() const { return zero_stage >= 2 && size > 1; }
 };

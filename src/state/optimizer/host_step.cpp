@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/state/optimizer/packed_states.hpp"
+
 namespace triax {
 
 HostStep::HostStep(DType type, DType gradient_type, WaitForDevice wait)
@@ -54,7 +56,9 @@ void HostStep::run(const Stream& stream, const UpdateTensors& whole, const Updat
     wait_(here.arrived);
     UpdateTensors portion{master ? part(whole.parameter) : stepped, master ? stepped : Tensor{},
                           here.gradient.tensor(gradient_type_, {count(at)}), whole.factor};
-    std::ranges::transform(whole.states, portion.states.begin(), part);
+    std::ranges::transform(whole.states, portion.states.begin(), [&](const Tensor& of) {
+      return of.empty() ? Tensor{} : state_portion(of, n, at, count(at));
+    });
     update(portion, at);
     if (there) copy(up_, part(weights), stepped);
     here.sent.record(up_);

@@ -8,16 +8,9 @@
 #include "kernels/optimizer/grad_norm.hpp"
 #include "kernels/random/random.hpp"
 #include "src/state/optimizer/optimizer_layout.hpp"
+#include "src/state/optimizer/packed_states.hpp"
 
 namespace triax {
-namespace {
-
-// `count` elements of `type` from a byte of `memory` on.
-Tensor typed(const Tensor& memory, std::int64_t byte, DType type, std::int64_t count) {
-  return {static_cast<std::byte*>(memory.data()) + byte, type, {count}, memory.space()};
-}
-
-}  // namespace
 
 Optimizer::Optimizer(ParameterStore& store, const OptimizerConfig& config, double gradient_clipping,
                      const StateBuffers& stored)
@@ -44,7 +37,7 @@ Optimizer::Optimizer(ParameterStore& store, const OptimizerConfig& config, doubl
 }
 
 void Optimizer::lay_out_runs() {
-  const bool apart = config_.stochastic_rounding && has_master();
+  const bool apart = (config_.stochastic_rounding && has_master()) || has_packed(states_);
   runs_.clear();
   for (const ParameterBlock& block : store_.blocks())
     runs_.push_back(stepped_runs(block, config_, apart, tensor_starts_));
@@ -61,10 +54,13 @@ void Optimizer::keep_in_memory() {
   const std::vector<ParameterBlock>& blocks = store_.blocks();
   kept_.resize(blocks.size());
   const auto keep = [&](StateMemory& memory, const MemorySource& source, bool host) {
-    std::int64_t total = 0;
-    for (const ParameterBlock& block : blocks)
-      if (block.host_state == host) total += kept_state_range(block).count();
-    const std::int64_t state_bytes = total * bytes_of(states_);
+    std::int64_t total = 0, state_bytes = 0;
+    for (const ParameterBlock& block : blocks) {
+      if (block.host_state != host) continue;
+      const std::int64_t count = kept_state_range(block).count();
+      total += count;
+      state_bytes += bytes_of(states_, block, count);
+    }
     memory.states = source.take("moments", static_cast<std::size_t>(state_bytes));
     if (has_master())
       memory.master =
@@ -79,8 +75,9 @@ void Optimizer::keep_in_memory() {
       const std::int64_t count = kept.range.count();
       for (std::size_t s = 0; s < states_.size(); ++s) {
         const DType type = states_[s].type;
-        kept.states[s] = {typed(states, byte, type, count), kept.range};
-        byte += count * static_cast<std::int64_t>(size_of(type));
+        const std::int64_t elements = state_elements(states_[s], blocks[b], count);
+        kept.states[s] = {typed(states, byte, type, elements), kept.range};
+        byte += elements * static_cast<std::int64_t>(size_of(type));
       }
       if (has_master()) kept.master = {masters.slice(0, at, count), kept.range};
       at += count;
@@ -179,14 +176,16 @@ std::optional<ElementNumbers> Optimizer::numbers(int block, const SteppedRun& ru
   return numbers;
 }
 
-UpdateTensors Optimizer::tensors_of(int block, const StateView& state,
+UpdateTensors Optimizer::tensors_of(int block, const StateView& state, int parameter,
                                     const FlatRange& range) const {
   const Tensor weights = store_.stepped_weights(block).at(range);
   UpdateTensors tensors;
   tensors.parameter = has_master() ? state.master.at(range) : weights;
   if (has_master()) tensors.weights = weights;
   tensors.gradient = store_.gradients(block).at(range);
-  for (std::size_t s = 0; s < states_.size(); ++s) tensors.states[s] = state.states[s].at(range);
+  const ParameterBlock& of = store_.blocks()[static_cast<std::size_t>(block)];
+  for (std::size_t s = 0; s < states_.size(); ++s)
+    tensors.states[s] = state_at(states_[s], of, parameter, state.states[s], range);
   return tensors;
 }
 
@@ -210,7 +209,7 @@ void Optimizer::step(const Stream& stream, int index, int part, const StepOption
       return options.step - std::max(start, run.options.start);
     });
     step.stochastic = numbers(index, run, range.begin, options.step);
-    UpdateTensors tensors = tensors_of(index, state, range);
+    UpdateTensors tensors = tensors_of(index, state, run.parameter, range);
     if (on_host(tensors)) {
       tensors.factor = verdict_.host_factor();
       host_step_->run(stream, tensors, [&](const UpdateTensors& portion, std::int64_t offset) {

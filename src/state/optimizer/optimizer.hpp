@@ -23,8 +23,9 @@ namespace triax {
 /// Optimizer state of a range of a bucket's `stepped` elements.
 struct StateView {
   FlatRange range;
-  std::array<BlockView, most_states> states;  // those of Optimizer::states()
-  BlockView master;                           // float32; only with 16-bit parameters
+  // By index in Optimizer::states(). Data of packed ones are bytes, which state_at() reads.
+  std::array<BlockView, most_states> states;
+  BlockView master;  // float32; only with 16-bit parameters
 };
 
 /// A range of a bucket's elements stepped with the same options.
@@ -136,7 +137,8 @@ class Optimizer {
   std::optional<ElementNumbers> numbers(int block, const SteppedRun& run, std::int64_t begin,
                                         std::int64_t step) const;
   StateView state_of(int block, int part) const;
-  UpdateTensors tensors_of(int block, const StateView& state, const FlatRange& range) const;
+  UpdateTensors tensors_of(int block, const StateView& state, int parameter,
+                           const FlatRange& range) const;
   bool on_host(const UpdateTensors& tensors) const;
 
   ParameterStore& store_;

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "src/state/optimizer/packed_states.hpp"
+
 namespace triax {
 namespace {
 
@@ -104,33 +106,32 @@ bool steps_on_host(const std::vector<ParameterBlock>& blocks, MemorySpace space)
          });
 }
 
-std::int64_t bytes_of(const std::vector<StateKind>& states) {
-  std::int64_t bytes = 0;
-  for (const StateKind& state : states) bytes += static_cast<std::int64_t>(size_of(state.type));
-  return bytes;
-}
-
 StoredState stored_state(const std::vector<ParameterBlock>& blocks,
                          const std::vector<StateKind>& states, bool has_master) {
-  std::vector<std::pair<std::string, DType>> kinds;
+  std::vector<std::pair<std::string, StateKind>> kinds;
   for (const StateKind& state : states)
-    kinds.emplace_back(std::string("/optimizer/") + state.name, state.type);
-  if (has_master) kinds.emplace_back(master_dataset, DType::f32);
+    kinds.emplace_back(std::string("/optimizer/") + state.name, state);
+  if (has_master) kinds.emplace_back(master_dataset, StateKind{.name = "master"});
   StoredState stored;
   for (int b = 0; b < std::ssize(blocks); ++b) {
     const ParameterBlock& block = blocks[static_cast<std::size_t>(b)];
     stored.first_unit.push_back(static_cast<int>(stored.units.size()));
-    const std::int64_t begin = kept_state_range(block).end;
+    std::vector<std::int64_t> ends(kinds.size());  // of the sub-groups so far
     for (std::size_t p = static_cast<std::size_t>(block.kept_parts); p < block.parts.size(); ++p) {
       OffloadUnit& unit = stored.units.emplace_back();
-      for (std::size_t kind = 0; kind < kinds.size(); ++kind)
-        unit.runs.push_back(
-            {stored.datasets.size() + kind, block.parts[p].begin - begin, block.parts[p].count()});
+      for (std::size_t k = 0; k < kinds.size(); ++k) {
+        const StateKind& kind = kinds[k].second;
+        const std::int64_t held = state_elements(kind, block, block.parts[p].count());
+        const bool last = p + 1 == block.parts.size();  // others fill pages
+        const std::int64_t count = last ? held : padded_elements(kind.type, held);
+        unit.runs.push_back({stored.datasets.size() + k, ends[k], count});
+        ends[k] += count;
+      }
     }
     if (block.parts.empty()) continue;
-    for (const auto& [name, type] : kinds)
+    for (std::size_t k = 0; k < kinds.size(); ++k)
       stored.datasets.push_back(
-          {fmt::format("{}/block {}", name, b), type, block.stepped.end - begin});
+          {fmt::format("{}/block {}", kinds[k].first, b), kinds[k].second.type, ends[k]});
   }
   return stored;
 }
@@ -146,15 +147,15 @@ OptimizerBytes optimizer_bytes(const std::vector<ParameterBlock>& blocks,
                                const std::vector<StateKind>& states, const StateOptions& options,
                                const StateBuffers& buffers) {
   const bool has_master = options.type != DType::f32;
-  const std::int64_t of_an_element = bytes_of(states);
   constexpr auto of_a_master = static_cast<std::int64_t>(sizeof(float));
   OptimizerBytes bytes;
   for (const ParameterBlock& block : blocks) {
     const std::int64_t count = kept_state_range(block).count();
-    bytes.moments += of_an_element * count;
+    const std::int64_t moments = bytes_of(states, block, count);
+    bytes.moments += moments;
     if (has_master) bytes.master += of_a_master * count;
     if (!block.host_state) continue;
-    bytes.host_moments += of_an_element * count;
+    bytes.host_moments += moments;
     if (has_master) bytes.host_master += of_a_master * count;
   }
   if (steps_on_host(blocks, options.space))

@@ -21,9 +21,6 @@ std::vector<SteppedRun> stepped_runs(const ParameterBlock& block, const Optimize
 /// True if the host steps parameters of a device: their state is on the host or in a store.
 bool steps_on_host(const std::vector<ParameterBlock>& blocks, MemorySpace space);
 
-/// Bytes of all states of an element.
-std::int64_t bytes_of(const std::vector<StateKind>& states);
-
 /// Layout of state that is not kept in memory: one dataset per bucket and kind of state (`states`,
 /// then master), one unit per sub-group.
 struct StoredState {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/base/device/device.hpp"
+#include "kernels/optimizer/quantized/dynamic_map.hpp"
 #include "kernels/random/element_numbers.hpp"
 #include "src/config/config.hpp"
 
@@ -22,17 +23,24 @@ struct RuleParameter;  // parameter.hpp
 /// A tensor that an optimizer keeps for each parameter, of the parameter's shape. It begins at
 /// zero.
 struct StateKind {
-  const char* name;  // PyTorch's, which names it in checkpoints and in offload files
-  DType type = DType::f32;
+  const char* name;         // PyTorch's, which names it in checkpoints and in offload files
+  DType type = DType::f32;  // of its memory
   // State that scales it in the update; null: none. A checkpoint of another optimizer that lacks
   // the scale does not restore this one: divided by a scale from zero, it would throw weights far.
   const char* scale = nullptr;
+  // Packed in cells of these codes (packed_state.hpp), as u8; small tensors are float32
+  // (packed_states.hpp).
+  std::optional<CodeMap> packed = {};
+
+  /// Its type in checkpoints, which any optimizer and any grid can read.
+  DType saved_type() const { return packed ? DType::f32 : type; }
 };
 inline constexpr std::size_t most_states = 4;  // of any row
 
 /// Tensors of an update of n parameters: each (n), contiguous. `parameter` is float32; `weights` is
 /// its 16-bit copy, or empty; `gradient` has any type; `factor`: (1), from clip_factor(). `states`:
-/// those of OptimizerRule::states, in their order.
+/// those of OptimizerRule::states, in their order. A packed state is (n) float32 if the tensor is
+/// small, else (packed_bytes(n)) u8; the n parameters are then of one tensor and begin a cell.
 struct UpdateTensors {
   Tensor parameter, weights, gradient, factor;
   std::array<Tensor, most_states> states = {};
