@@ -2,8 +2,8 @@
 """Writes optimizers.json: parameters after some steps of PyTorch's optimizers, and of Lion, for tests/state/optimizer/rules.
 
 For developers only: neither the program nor its tests run this. It needs PyTorch and NumPy; optimizers.json was made with
-PyTorch 2.15. Lion is not in PyTorch: its step is algorithm 2 of Chen et al. 2023, in NumPy. All is float64. A case whose
-parameters PyTorch spells in another way than triax has "torch".
+PyTorch 2.15. Lion is not in PyTorch: its step is algorithm 2 of Chen et al. 2023, in NumPy. All is float64. A case whose parameters PyTorch spells in another way than triax has "torch". AdamW8bit
+steps a tensor as small as this in float32: see make_eight_bit.py for others.
 """
 
 import json
@@ -19,6 +19,7 @@ CASES = [
     ("AdamW", {"lr": 1e-2}, {"lr": 1e-2, "weight_decay": 0.0}),
     ("Adam", {"lr": 1e-2, "weight_decay": 0.1}, {"lr": 1e-2, "weight_decay": 0.1, "decoupled_weight_decay": True}),
     ("Adam", {"lr": 1e-2, "weight_decay": 0.1, "adam_w_mode": False}, {"lr": 1e-2, "weight_decay": 0.1}),
+    ("AdamW8bit", {"lr": 1e-2, "eps": 1e-6, "weight_decay": 0.1}),
     ("Lion", {"lr": 1e-2, "weight_decay": 0.1}),
     ("Lion", {"lr": 1e-3, "betas": [0.95, 0.98]}),
     ("SGD", {"lr": 1e-2}),
@@ -53,7 +54,7 @@ def lion(params):
 
 def of_torch(name, params):
     parameter = torch.nn.Parameter(torch.tensor(start()))
-    optimizer = getattr(torch.optim, name)([parameter], **params)
+    optimizer = getattr(torch.optim, name.removesuffix("8bit"))([parameter], **params)
     for step in range(STEPS):
         parameter.grad = torch.tensor(gradient(step))
         optimizer.step()

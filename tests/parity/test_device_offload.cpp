@@ -66,11 +66,12 @@ TEST_F(DeviceOffload, TheHostStepsParametersThatItHas) {
   expect_no_change(job, directory.path(), places);
 }
 
-// One state, or none: nothing to offload, so the device steps.
+// One state, or none: nothing to offload, so the device steps. Packed states.
 TEST_F(DeviceOffload, OfOtherOptimizersStateChangesNoBit) {
   const SharedDirectory directory;
   for (const nlohmann::json& optimizer :
-       {nlohmann::json{{"type", "Lion"}}, nlohmann::json{{"type", "SGD"}}})
+       {nlohmann::json{{"type", "Lion"}}, nlohmann::json{{"type", "SGD"}},
+        nlohmann::json{{"type", "AdamW8bit"}}})
     for (const char* type : {"f32", "bf16"}) {
       SCOPED_TRACE(optimizer.dump() + type);
       Layout layout = cut_layout();

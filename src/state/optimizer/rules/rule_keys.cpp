@@ -28,7 +28,8 @@ Key type_key() {
                 std::move(meaning))
       .or_names(std::move(others))
       .without({"OneBitAdam", "ZeroOneAdam", "Lamb", "OneBitLamb", "Muon", "MuAdam", "MuAdamW",
-                "MuSGD", "FusedAdam", "CPUAdam"});
+                "MuSGD", "FusedAdam", "CPUAdam", "paged_adamw", "paged_adamw_32bit",
+                "paged_adamw_8bit", "paged_lion", "paged_lion_32bit", "paged_lion_8bit"});
 }
 
 // Adds a row for `type`; optimizers that say the same of a parameter share one.

@@ -11,8 +11,8 @@
 namespace triax {
 namespace {
 
-constexpr const OptimizerRule* table[] = {&rules::adamw, &rules::adam, &rules::lion, &rules::sgd,
-                                          &rules::adagrad};
+constexpr const OptimizerRule* table[] = {&rules::adamw, &rules::adam, &rules::adamw_8bit,
+                                          &rules::lion,  &rules::sgd,  &rules::adagrad};
 
 }  // namespace
 

@@ -110,11 +110,14 @@ TEST_F(Rules, HaveTheirOwnParameters) {
     return error(R"(, "optimizer": {"type": ")" + type + R"(", "params": )" + params + "}");
   };
   EXPECT_THAT(error_with("SGD", R"({"betas": [0.9, 0.99]})"),
-              HasSubstr("a key of AdamW, Adam, Lion, not of optimizer.type \"SGD\""));
+              HasSubstr("a key of AdamW, Adam, AdamW8bit, Lion, not of optimizer.type "
+                        "\"SGD\""));
   EXPECT_THAT(error_with("AdamW", R"({"momentum": 0.9})"), HasSubstr("a key of SGD"));
   EXPECT_THAT(error_with("Lion", R"({"beta": 0.9})"), HasSubstr("nearest: optimizer.params.betas"));
   EXPECT_THAT(error_with("SGD", R"({"nesterov": true})"), HasSubstr("needs a momentum above 0"));
   EXPECT_THAT(error_with("Lion", R"({"betas": [0.9]})"), HasSubstr("expected two numbers"));
+  EXPECT_THAT(error_with("AdamW8bit", R"({"min_8bit_size": 1024})"), HasSubstr("it is 4096 here"));
+  EXPECT_THAT(error_with("paged_adamw_8bit", "{}"), HasSubstr("is not built yet. Use \"AdamW\""));
   EXPECT_THAT(error_with("Adagrad", R"({"initial_accumulator_value": 0.1})"), HasSubstr("refused"));
 }
 
