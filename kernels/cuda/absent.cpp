@@ -38,6 +38,10 @@ void adamw_8bit(const Stream&, const Tensor&, const Tensor&, const Tensor&, cons
 void unpack_state(const Stream&, const Tensor&, const Tensor&, std::int64_t, CodeMap) {
   absent("unpack_state");
 }
+void adan(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+          const Tensor&, const Tensor&, const Tensor&, const AdanOptions&) {
+  absent("adan");
+}
 void lion(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
           const LionOptions&) {
   absent("lion");

@@ -19,6 +19,7 @@
 #include "kernels/norm/rmsnorm.hpp"
 #include "kernels/optimizer/adagrad.hpp"
 #include "kernels/optimizer/adamw.hpp"
+#include "kernels/optimizer/adan.hpp"
 #include "kernels/optimizer/grad_norm.hpp"
 #include "kernels/optimizer/lion.hpp"
 #include "kernels/optimizer/quantized/adamw_8bit.hpp"
@@ -39,6 +40,7 @@ decltype(triax::adagrad) adagrad;
 decltype(triax::adamw) adamw;
 decltype(triax::adamw_8bit) adamw_8bit;
 decltype(triax::unpack_state) unpack_state;
+decltype(triax::adan) adan;
 decltype(triax::lion) lion;
 decltype(triax::sgd) sgd;
 

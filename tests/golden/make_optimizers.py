@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes optimizers.json: parameters after some steps of PyTorch's optimizers, and of Lion, for tests/state/optimizer/rules.
+"""Writes optimizers.json: parameters after some steps of PyTorch's optimizers, Lion and Adan, for tests/state/optimizer/rules.
 
 For developers only: neither the program nor its tests run this. It needs PyTorch and NumPy; optimizers.json was made with
-PyTorch 2.15. Lion is not in PyTorch: its step is algorithm 2 of Chen et al. 2023, in NumPy. All is float64. A case whose parameters PyTorch spells in another way than triax has "torch". AdamW8bit
+PyTorch 2.15. Lion and Adan are not in PyTorch: their steps are algorithm 2 of Chen et al. 2023, and the authors' code of Xie et al.
+2022, in NumPy. All is float64. A case whose parameters PyTorch spells in another way than triax has "torch". AdamW8bit
 steps a tensor as small as this in float32: see make_eight_bit.py for others.
 """
 
@@ -20,6 +21,8 @@ CASES = [
     ("Adam", {"lr": 1e-2, "weight_decay": 0.1}, {"lr": 1e-2, "weight_decay": 0.1, "decoupled_weight_decay": True}),
     ("Adam", {"lr": 1e-2, "weight_decay": 0.1, "adam_w_mode": False}, {"lr": 1e-2, "weight_decay": 0.1}),
     ("AdamW8bit", {"lr": 1e-2, "eps": 1e-6, "weight_decay": 0.1}),
+    ("Adan", {"lr": 1e-2, "weight_decay": 0.1}),
+    ("Adan", {"lr": 1e-2, "betas": [0.9, 0.8], "beta3": 0.95, "eps": 1e-6, "weight_decay": 0.1, "no_prox": True}),
     ("Lion", {"lr": 1e-2, "weight_decay": 0.1}),
     ("Lion", {"lr": 1e-3, "betas": [0.95, 0.98]}),
     ("SGD", {"lr": 1e-2}),
@@ -52,6 +55,26 @@ def lion(params):
         yield parameter
 
 
+def adan(params):
+    lr, decay = params["lr"], params.get("weight_decay", 0.0)
+    (beta1, beta2), beta3 = params.get("betas", (0.98, 0.92)), params.get("beta3", 0.99)
+    parameter, mean, change, square, before = start(), np.zeros(SIZE), np.zeros(SIZE), np.zeros(SIZE), -gradient(0)
+    for step in range(STEPS):
+        diff = gradient(step) + before
+        mean = beta1 * mean + (1 - beta1) * gradient(step)
+        change = beta2 * change + (1 - beta2) * diff
+        square = beta3 * square + (1 - beta3) * (gradient(step) + beta2 * diff) ** 2
+        denominator = np.sqrt(square) / np.sqrt(1 - beta3 ** (step + 1)) + params.get("eps", 1e-8)
+        if params.get("no_prox"):
+            parameter = parameter * (1 - lr * decay)
+        parameter = parameter - lr / (1 - beta1 ** (step + 1)) * mean / denominator
+        parameter = parameter - lr * beta2 / (1 - beta2 ** (step + 1)) * change / denominator
+        if not params.get("no_prox"):
+            parameter = parameter / (1 + lr * decay)
+        before = -gradient(step)
+        yield parameter
+
+
 def of_torch(name, params):
     parameter = torch.nn.Parameter(torch.tensor(start()))
     optimizer = getattr(torch.optim, name.removesuffix("8bit"))([parameter], **params)
@@ -66,7 +89,8 @@ def main():
     for case in CASES:
         name, params = case[:2]
         theirs = case[2] if len(case) > 2 else params
-        found = list(lion(params) if name == "Lion" else of_torch(name, theirs))
+        ours = {"Lion": lion, "Adan": adan}
+        found = list(ours[name](params) if name in ours else of_torch(name, theirs))
         entry = {"type": name, "params": params}
         if len(case) > 2:
             entry["torch"] = theirs

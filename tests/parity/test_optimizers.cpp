@@ -46,6 +46,7 @@ const std::vector<Case>& cases() {
        1e-3},
       {"Lion", {{"type", "Lion"}, {"params", {{"lr", 1e-4}, {"weight_decay", 0.1}}}}},
       {"SGD", {{"type", "SGD"}, {"params", {{"lr", 0.1}}}}},
+      {"Adan", {{"type", "Adan"}, {"params", {{"lr", 1e-3}, {"weight_decay", 0.1}}}}},
       {"Momentum", {{"type", "SGD"}, {"params", {{"lr", 0.05}, {"momentum", 0.9}}}}},
       {"Adagrad", {{"type", "Adagrad"}, {"params", {{"lr", 1e-3}}}}},
       {"Groups",

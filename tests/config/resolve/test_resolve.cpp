@@ -114,11 +114,11 @@ TEST_F(Resolve, StochasticRoundingIsOfSixteenBits) {
 TEST_F(Resolve, OtherOptimizersAreRefusedByName) {
   EXPECT_THAT(error(R"(, "optimizer": {"type": "Lamb", "params": {"max_coeff": 1, "lr": 1}})"),
               testing::StrEq("job.json:3: optimizer.type: \"Lamb\" is not built yet. Use "
-                             "\"AdamW\", \"Adam\", \"AdamW8bit\", \"Lion\", \"SGD\", "
+                             "\"AdamW\", \"Adam\", \"AdamW8bit\", \"Adan\", \"Lion\", \"SGD\", "
                              "\"Adagrad\""));
   EXPECT_THAT(error(R"(, "optimizer": {"type": "Frob"})"),
               HasSubstr("\"Frob\" is not allowed (allowed: \"AdamW\", \"Adam\", \"AdamW8bit\", "
-                        "\"Lion\", \"SGD\", \"Adagrad\")"));
+                        "\"Adan\", \"Lion\", \"SGD\", \"Adagrad\")"));
   EXPECT_THAT(error(R"(, "optimizer": {"type": "Lyon"})"), HasSubstr("nearest: \"Lion\""));
   EXPECT_EQ(error(R"(, "optimizer": {"type": "Adam", "params": {"adam_w_mode": false}})"), "");
   EXPECT_EQ(error(R"(, "optimizer": {"type": "AdamW", "params": {"adam_w_mode": false}})"), "")

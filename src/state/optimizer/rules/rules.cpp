@@ -11,8 +11,9 @@
 namespace triax {
 namespace {
 
-constexpr const OptimizerRule* table[] = {&rules::adamw, &rules::adam, &rules::adamw_8bit,
-                                          &rules::lion,  &rules::sgd,  &rules::adagrad};
+constexpr const OptimizerRule* table[] = {&rules::adamw,  &rules::adam, &rules::adamw_8bit,
+                                          &rules::adan,   &rules::lion, &rules::sgd,
+                                          &rules::adagrad};
 
 }  // namespace
 

@@ -57,7 +57,7 @@ class Rules : public testing_support::JobFiles {
 };
 
 // tests/golden/optimizers.json, through the keys of a job.
-TEST_F(Rules, StepAsPyTorchAndLionDo) {
+TEST_F(Rules, StepAsPyTorchLionAndAdanDo) {
   std::ifstream file(TRIAX_SOURCE_DIR "/tests/golden/optimizers.json");
   const json golden = json::parse(file);
   std::set<std::string> tried;
@@ -110,7 +110,7 @@ TEST_F(Rules, HaveTheirOwnParameters) {
     return error(R"(, "optimizer": {"type": ")" + type + R"(", "params": )" + params + "}");
   };
   EXPECT_THAT(error_with("SGD", R"({"betas": [0.9, 0.99]})"),
-              HasSubstr("a key of AdamW, Adam, AdamW8bit, Lion, not of optimizer.type "
+              HasSubstr("a key of AdamW, Adam, AdamW8bit, Adan, Lion, not of optimizer.type "
                         "\"SGD\""));
   EXPECT_THAT(error_with("AdamW", R"({"momentum": 0.9})"), HasSubstr("a key of SGD"));
   EXPECT_THAT(error_with("Lion", R"({"beta": 0.9})"), HasSubstr("nearest: optimizer.params.betas"));
@@ -118,6 +118,8 @@ TEST_F(Rules, HaveTheirOwnParameters) {
   EXPECT_THAT(error_with("Lion", R"({"betas": [0.9]})"), HasSubstr("expected two numbers"));
   EXPECT_THAT(error_with("AdamW8bit", R"({"min_8bit_size": 1024})"), HasSubstr("it is 4096 here"));
   EXPECT_THAT(error_with("paged_adamw_8bit", "{}"), HasSubstr("is not built yet. Use \"AdamW\""));
+  EXPECT_THAT(error_with("Adan", R"({"betas": [0.9, 0.9, 0.9]})"),
+              HasSubstr("expected two numbers"));
   EXPECT_THAT(error_with("Adagrad", R"({"initial_accumulator_value": 0.1})"), HasSubstr("refused"));
 }
 
