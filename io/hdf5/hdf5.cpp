@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "io/files/shell_word.hpp"
 #include "io/hdf5/hdf5_impl.hpp"
 #include "kernels/base/check.hpp"
 
@@ -209,8 +210,8 @@ void File::require_stored(const std::string& dataset, const char* elements) cons
   if (gap.elements == 0 && set.layout.shrunk() >= 0)
     remedy += fmt::format(
         ". If the new size is right, open the dataset once for writing, which stores it: "
-        "python3 -c \"import h5py; h5py.File('{}', 'r+')['{}'].shape\"",
-        impl_->path, dataset);
+        "python3 -c \"import h5py, sys; h5py.File(sys.argv[1], 'r+')[sys.argv[2]].shape\" {} {}",
+        shell_word(impl_->path), shell_word(dataset));
   throw Error(fmt::format("{} is not whole", impl_->path), fmt::format("{}: {}", what, gap.why),
               remedy);
 }

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "io/files/lfs_pointer.hpp"
+#include "io/files/shell_word.hpp"
 #include "io/hdf5/hdf5_impl.hpp"
 #include "kernels/base/check.hpp"
 
@@ -143,7 +144,7 @@ Handle open_to_read(const std::string& path) {
                 "was",
                 fmt::format("Wait for a program that is writing it. If there is none, `h5clear -s "
                             "{}` removes the mark: then check that all of its data are there",
-                            path));
+                            shell_word(path)));
   throw Error("cannot open " + path + " as HDF5", why,
               "The file is truncated, damaged or of another format: use another one");
 }

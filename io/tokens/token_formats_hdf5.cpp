@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "io/files/shell_word.hpp"
 #include "io/hdf5/hdf5.hpp"
 #include "io/tokens/token_formats.hpp"
 #include "kernels/base/check.hpp"
@@ -42,7 +43,7 @@ class Hdf5Tokens : public TokenFile {
 
   hdf5::File file_;
   std::string dataset_, labels_;
-  Shape shape_;  // at most one dimension
+  Shape shape_;  // one dimension
 };
 
 constexpr const char* named = "/tokens";
@@ -54,15 +55,19 @@ bool is_flat(const hdf5::File& file, const std::string& dataset) {
 
 [[noreturn]] void not_flat(const hdf5::File& file, const std::string& path,
                            const std::string& dataset) {
+  const std::string what = path + " is not an HDF5 token file";
+  if (file.rank(dataset) == 0)
+    throw Error(what, fmt::format("its dataset {} is not flat: it is a single number", dataset),
+                "Store the tokens one after another, in a dataset of one dimension");
   throw Error(
-      path + " is not an HDF5 token file",
+      what,
       fmt::format(
           "its dataset {} has {} dimensions: its rows may be documents padded to one length",
           dataset, file.rank(dataset)),
       fmt::format("Store the tokens one after another. To train on all of them, row by row: "
-                  "python3 -c \"import h5py; h5py.File('flat.h5', 'w')['tokens'] = "
-                  "h5py.File('{}')['{}'][:].ravel()\"",
-                  path, dataset));
+                  "python3 -c \"import h5py, sys; h5py.File('flat.h5', 'w')['tokens'] = "
+                  "h5py.File(sys.argv[1])[sys.argv[2]][:].ravel()\" {} {}",
+                  shell_word(path), shell_word(dataset)));
 }
 
 // Checks the dataset "/tokens", which may be a link to one, and returns its name.
@@ -71,7 +76,7 @@ std::string named_tokens(const hdf5::File& file, const std::string& path) {
     throw Error(path + " is not an HDF5 token file",
                 fmt::format("its dataset {} does not hold integers", named),
                 "Store the token ids as integers");
-  if (file.rank(named) > 1) not_flat(file, path, named);
+  if (!is_flat(file, named)) not_flat(file, path, named);
   return named;
 }
 
@@ -109,12 +114,11 @@ std::string only_tokens(const hdf5::File& file, const std::string& path) {
         path + " has several datasets of integers",
         fmt::format("none is named \"tokens\": {}", fmt::join(integers, ", ")),
         fmt::format(
-            "Give the dataset of token ids the name, as a link say: python3 -c \"import h5py; "
-            "h5py.File('{}', 'a')['tokens'] = h5py.SoftLink('{}')\"",
-            path, flat.front()));
+            "Give the dataset of token ids the name, as a link say: python3 -c \"import h5py, sys; "
+            "h5py.File(sys.argv[1], 'a')['tokens'] = h5py.SoftLink(sys.argv[2])\" {} {}",
+            shell_word(path), shell_word(flat.front())));
   if (flat.size() == 1) return flat.front();
-  if (flat.empty() && integers.size() == 1 && file.rank(integers.front()) > 1)
-    not_flat(file, path, integers.front());
+  if (flat.empty() && integers.size() == 1) not_flat(file, path, integers.front());
   if (integers.empty() && found.size() == 1)
     (void)file.rank(found.front());  // throws for a link that leads nowhere
   throw Error(

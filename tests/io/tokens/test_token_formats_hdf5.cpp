@@ -139,21 +139,26 @@ TEST(Hdf5Tokens, ATableIsRefusedWithAWayToFlattenIt) {
       hdf5::File table(dir.path("table.h5"), hdf5::File::Mode::create);
       add(table, name, DType::i32, {2, 2}, {1, 2, 3, 4});
     }
-    EXPECT_THAT(error_of([&] { open_tokens(dir.path("table.h5")); }),
-                AllOf(HasSubstr("its dataset " + name + " has 2 dimensions"),
-                      HasSubstr("python3 -c \"import h5py; h5py.File('flat.h5', 'w')['tokens'] = "
-                                "h5py.File('" +
-                                dir.path("table.h5") + "')['" + name + "'][:].ravel()\"")));
+    EXPECT_THAT(
+        error_of([&] { open_tokens(dir.path("table.h5")); }),
+        AllOf(HasSubstr("its dataset " + name + " has 2 dimensions"),
+              HasSubstr("python3 -c \"import h5py, sys; h5py.File('flat.h5', 'w')['tokens'] "
+                        "= h5py.File(sys.argv[1])[sys.argv[2]][:].ravel()\" " +
+                        dir.path("table.h5") + " " + name)));
   }
 }
 
-TEST(Hdf5Tokens, AScalarIsOneToken) {
+TEST(Hdf5Tokens, ASingleNumberIsNotFlat) {
   const TempDirectory dir;
-  {
-    hdf5::File file(dir.path("a.h5"), hdf5::File::Mode::create);
-    add(file, "/tokens", DType::i32, {}, {42});
+  for (const std::string name : {"/tokens", "/ids"}) {
+    {
+      hdf5::File file(dir.path("a.h5"), hdf5::File::Mode::create);
+      add(file, name, DType::i32, {}, {42});
+    }
+    EXPECT_THAT(error_of([&] { open_tokens(dir.path("a.h5")); }),
+                AllOf(HasSubstr("its dataset " + name + " is not flat: it is a single number"),
+                      HasSubstr("in a dataset of one dimension")));
   }
-  expect_every_range(*open_tokens(dir.path("a.h5")), {42});
 }
 
 TEST(Hdf5Tokens, BehindAUserBlock) {
