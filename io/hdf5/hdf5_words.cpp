@@ -16,6 +16,11 @@ bool may_hold(const Handle& set, hsize_t bytes) {
   return bytes / most_of_one <= stored;
 }
 
+bool is_contiguous(const Handle& set) {
+  const Handle creation(H5Dget_create_plist(set.id()), H5Pclose);
+  return H5Pget_layout(creation.id()) == H5D_CONTIGUOUS;
+}
+
 }  // namespace
 
 void File::create_group(const std::string& name) {
@@ -50,7 +55,13 @@ std::vector<std::uint64_t> File::read_words(const std::string& name) const {
   const hssize_t size = H5Sget_simple_extent_npoints(impl_->space_of(set, name).id());
   const bool ok = H5Tequal(type.id(), H5T_STD_U64LE) > 0 && size >= 0 &&
                   may_hold(set, static_cast<hsize_t>(size) * 8);
-  impl_->require(ok, "read as 64-bit words the dataset", name);
+  if (!ok || !is_contiguous(set)) require_stored(name, "checksums");
+  if (!ok)
+    throw Error(impl_->path + " is not whole",
+                fmt::format("the checksums themselves are missing: its dataset {} is virtual, or "
+                            "its type or length is not that of stored 64-bit words",
+                            name),
+                "Use another one");
   std::vector<std::uint64_t> words(static_cast<std::size_t>(size));
   if (words.empty()) return words;
   impl_->require(

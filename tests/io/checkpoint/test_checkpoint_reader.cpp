@@ -68,6 +68,42 @@ TEST(CheckpointReader, NamesTheTensorThatIsOddInTheList) {
               HasSubstr("was not written"));
 }
 
+// As someone who rewrites a file with HDF5's tools may leave them.
+TEST(CheckpointReader, SaysThatTheChecksumsThemselvesAreMissing) {
+  const TempDirectory dir;
+  const std::string path = dir.path("sums.h5"), sums = "/integrity/model/a.weight";
+  const auto error_with = [&](const auto& set_layout) {
+    write_example(path, tensors, values);
+    const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+    EXPECT_GE(H5Ldelete(file, sums.c_str(), H5P_DEFAULT), 0);
+    const hsize_t one = 1;
+    const hid_t space = H5Screate_simple(1, &one, nullptr);
+    const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+    set_layout(creation, space);
+    H5Dclose(
+        H5Dcreate2(file, sums.c_str(), H5T_STD_U64LE, space, H5P_DEFAULT, creation, H5P_DEFAULT));
+    H5Pclose(creation);
+    H5Sclose(space);
+    H5Fclose(file);
+    return error_of([&] {
+      const CheckpointReader reader(path);
+      (void)reader.checksums(reader.tensor("/model/a.weight"), reader.checksum_block());
+    });
+  };
+  EXPECT_THAT(error_with([](hid_t, hid_t) {}),
+              AllOf(HasSubstr("1 of the 1 checksums of its dataset " + sums + " are not stored"),
+                    testing::Not(HasSubstr("no reason given"))));
+  const hsize_t one = 1;
+  EXPECT_THAT(error_with([&](hid_t creation, hid_t) { H5Pset_chunk(creation, 1, &one); }),
+              HasSubstr("1 of the 1 checksums of its dataset " + sums + " are not stored"));
+  EXPECT_THAT(error_with([&](hid_t creation, hid_t space) {
+                H5Pset_virtual(creation, space, ".", "/integrity/optimizer/exp_avg/a.weight",
+                               space);
+              }),
+              AllOf(HasSubstr("the checksums themselves are missing"), HasSubstr(sums),
+                    HasSubstr("virtual")));
+}
+
 TEST(CheckpointReader, NamesTheTensorThatDoesNotOpen) {
   const TempDirectory dir;
   const std::string path = dir.path("object.h5");
