@@ -142,10 +142,10 @@ std::unique_ptr<TokenFile> open_tokens(const std::string& path, const Ranks& ran
   const auto zero = std::find(head.begin(), head.end(), std::byte{0});
   if (zero != head.end()) not_tokens(path, zero - head.begin());
   if (is_jsonl(file)) return open_jsonl(std::move(file), ranks);
-  if (path.ends_with(".jsonl") && starts_with_json_object(file))
-    throw Error(path + " is not JSON lines of text",
-                "its first line is no JSON object with a string \"text\"",
-                "Give objects with \"text\", or another name to train on its bytes as they are");
+  if (name.extension() == ".jsonl" || name.extension() == ".json")
+    throw Error(path + " is not JSON lines of text", why_not_jsonl(file),
+                "Write one object with a string \"text\" per line (jq -c, or jq -c '.[]' for an "
+                "array), or give another name to train on its bytes as they are");
   return open_text(std::move(file));
 }
 

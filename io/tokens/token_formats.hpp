@@ -14,8 +14,8 @@ std::unique_ptr<TokenFile> open_text(MappedFile file);
 
 /// Whether the first non-blank line is a JSON object with a string "text".
 bool is_jsonl(const MappedFile& file);
-/// Whether the first non-blank line is any JSON object.
-bool starts_with_json_object(const MappedFile& file);
+/// Why a file is not JSON lines although its name says so.
+std::string why_not_jsonl(const MappedFile& file);
 /// JSON lines: the "text" of each line, decoded and joined by '\n'; each byte is a token. Error
 /// with the line number where a line has no "text". Collective over `ranks`: each rank scans its
 /// share of the file for lines.
@@ -31,9 +31,9 @@ bool is_megatron_index(const MappedFile& file);
 /// Megatron pair `prefix`.bin and `prefix`.idx. The sequences are read in the order of the index.
 std::unique_ptr<TokenFile> open_megatron(const std::string& prefix);
 
-/// HDF5: the integer dataset "/tokens" of at most one dimension, else the only 1-D integer dataset
-/// of the file. Soft and external links count. An integer dataset "/labels" beside "/tokens" has
-/// their labels; Error where its shape is another.
+/// HDF5: the 1-D integer dataset "/tokens", else the only 1-D integer dataset of the file. Soft and
+/// external links count. An integer dataset "/labels" beside "/tokens" has their labels; Error
+/// where its shape is another.
 std::unique_ptr<TokenFile> open_hdf5_tokens(const std::string& path);
 
 /// Fails unless [begin, begin + out.size()) lies in the file.

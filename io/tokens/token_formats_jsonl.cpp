@@ -182,24 +182,32 @@ class JsonlFile : public TokenFile {
 
 namespace {
 
-// The first non-blank line if it begins with '{', else "".
-std::string_view object_line(const MappedFile& file) {
+// The first non-blank line; empty if there is none.
+std::string_view first_line(const MappedFile& file) {
   const std::string_view all = text_of(file);
   const std::size_t first = all.find_first_not_of(" \t\r\n");
-  if (first == all.npos || all[first] != '{') return {};
-  return line_at(all, first);
+  return first == all.npos ? std::string_view() : line_at(all, first);
 }
 
 }  // namespace
 
 bool is_jsonl(const MappedFile& file) {
-  const std::string_view line = object_line(file);
-  return !line.empty() && decoded(line).has_value();
+  const std::string_view line = first_line(file);
+  return line.starts_with('{') && decoded(line).has_value();
 }
 
-bool starts_with_json_object(const MappedFile& file) {
-  const std::string_view line = object_line(file);
-  return !line.empty() && nlohmann::json::accept(line);
+std::string why_not_jsonl(const MappedFile& file) {
+  const std::string_view line = first_line(file);
+  if (line.empty()) return "it has no line that is not blank";
+  if (line.starts_with('[')) return "it begins with a JSON array";
+  try {
+    return Json::parse(line).is_object() ? "its first line has no string \"text\""
+                                         : "its first line is no JSON object";
+  } catch (const Json::exception& error) {
+    std::string what = error.what();
+    if (const auto end = what.find("] "); end != what.npos) what = what.substr(end + 2);
+    return "its first line is no complete JSON object: " + what;
+  }
 }
 
 std::unique_ptr<TokenFile> open_jsonl(MappedFile file, const Ranks& ranks) {

@@ -25,7 +25,7 @@ TEST(TextTokens, AreToldByContentNotName) {
   const TempDirectory dir;
   EXPECT_EQ(open_tokens(dir.file("text.bin", "plain words"))->format(), "text");
   EXPECT_EQ(open_tokens(dir.file("shard.txt", llmc_shard({1, 2, 3})))->format(), "llmc");
-  EXPECT_EQ(open_tokens(dir.file("code.jsonl", "{ int x; }\n"))->format(), "text");
+  EXPECT_EQ(open_tokens(dir.file("code.c", "{ int x; }\n"))->format(), "text");
 }
 
 TEST(LlmcTokens, AreReadInPlace) {

@@ -77,5 +77,27 @@ TEST(JsonlTokens, WithoutAnyTextAreRefused) {
   EXPECT_EQ(open_tokens(dir.file("b.txt", "{\"content\":\"x\"}\n"))->format(), "text");
 }
 
+// Text under another name stays text: source code may begin with a brace.
+TEST(JsonlTokens, AFileNamedJsonIsNeverTrainedOnAsRawText) {
+  const TempDirectory dir;
+  for (const auto& [text, why] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"[{\"text\": \"a\"},\n{\"text\": \"b\"}]\n", "it begins with a JSON array"},
+           {"{\n  \"text\": \"a\"\n}\n", "no complete JSON object: "},
+           {"{\"text\": \"\\ud800\"}\n", "no complete JSON object: "},
+           {"// a comment\n{\"text\": \"a\"}\n", "no complete JSON object: "},
+           {"{\"content\": \"a\"}\n", "its first line has no string \"text\""},
+           {"12\n", "its first line is no JSON object"},
+           {" \n\n", "no line that is not blank"}})
+    for (const char* name : {"a.jsonl", "a.json"}) {
+      EXPECT_THAT(error_of([&] { open_tokens(dir.file(name, text)); }),
+                  AllOf(HasSubstr(std::string(name) + " is not JSON lines of text"), HasSubstr(why),
+                        HasSubstr("per line (jq -c")))
+          << text;
+      EXPECT_EQ(open_tokens(dir.file("a.txt", text))->format(), "text") << text;
+    }
+  const std::string path = dir.file("b.json", "{\"text\":\"abc\"}\n");
+  EXPECT_EQ(open_tokens(path)->format(), "jsonl");
+}
+
 }  // namespace
 }  // namespace triax
