@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -106,6 +107,17 @@ json training_data(const std::string& job) {
 
 bool same_training_data(const std::string& there, const std::string& here) {
   return same("data.train", training_data(there), training_data(here));
+}
+
+bool same_losses(const std::string& there, const std::string& here) {
+  const json before = json::parse(there, nullptr, false);
+  const json now = json::parse(here, nullptr, false);
+  if (!before.is_object() || before.empty() || !now.is_object()) return true;
+  constexpr std::array sections_of_losses = {"bf16", "bfloat16", "data_types",
+                                             "fp16", "fp8",      "loss"};
+  return std::ranges::all_of(sections_of_losses, [&](const char* section) {
+    return before.value(section, json()) == now.value(section, json());
+  });
 }
 
 std::vector<std::string> job_changes(const std::string& there, const std::string& here) {

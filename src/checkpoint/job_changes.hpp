@@ -13,6 +13,10 @@ namespace triax {
 /// object or `there` has no keys: an imported checkpoint holds no job.
 std::vector<std::string> job_changes(const std::string& there, const std::string& here);
 
+/// Whether the same weights give the same losses in two resolved jobs, but for rounding: precision
+/// and loss are configured alike. An imported checkpoint holds no job, and counts as alike.
+bool same_losses(const std::string& there, const std::string& here);
+
 /// Whether two resolved jobs train on the same files.
 bool same_training_data(const std::string& there, const std::string& here);
 

@@ -106,4 +106,8 @@ std::vector<std::string> resume_changes(const CheckpointHeader& header, const Lo
   return lines;
 }
 
+bool computes_other_losses(const CheckpointHeader& header, const LoadedJob& job) {
+  return !same_losses(header.job, job.resolved) || !model_changes(header, job.config.model).empty();
+}
+
 }  // namespace triax

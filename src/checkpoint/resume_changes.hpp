@@ -38,4 +38,8 @@ std::int64_t resume_sample(const CheckpointHeader& header, const DataConfig& dat
 std::vector<std::string> resume_changes(const CheckpointHeader& header, const LoadedJob& job,
                                         const TokenReader& reader, std::int64_t update);
 
+/// Whether the job may compute other losses from the checkpoint's weights than the run that wrote
+/// it: another precision, loss or model.
+bool computes_other_losses(const CheckpointHeader& header, const LoadedJob& job);
+
 }  // namespace triax

@@ -52,6 +52,7 @@ void Trainer::prepare_weights() {
     losses_.restore(resume_losses(reader.header(), job_.resolved), start_.step);
     start_.changes = resume_changes(reader.header(), job_, rank_.train_reader,
                                     start_.step - steps_.loss_scaler().skipped());
+    start_.other_losses = computes_other_losses(reader.header(), job_);
     const std::vector<StateKind>& states = rank_.optimizer.states();
     start_.fresh_optimizer = !states.empty() && saved_states(reader).empty();
     for (std::string line : {state_text(reader, states), newly_trained(reader, config_.model)})

@@ -76,7 +76,9 @@ class Trainer {
   std::string spike_text(const StepMetrics& metrics) const;
   void heed_loss(const StepMetrics& metrics);
   bool goes_back(const StepMetrics& metrics) const;
-  std::string sound_checkpoint();
+  std::string checkpoint_within(std::int64_t steps);
+  std::string sound_checkpoint() { return checkpoint_within(losses_.within()); }
+  std::string unsound_text(const StepMetrics& metrics);
   [[noreturn]] void stop_at_spike(const StepMetrics& metrics);
   std::int64_t roll_back(const StepMetrics& metrics);
   RunEnd stop_behind_rollback();
@@ -112,6 +114,7 @@ class Trainer {
   [[noreturn]] void stop_after_bad_steps(std::int64_t steps_done);
   std::string save_at_failure(std::int64_t steps_done);
   std::string leave_ruined(std::int64_t step);
+  std::string after_ruined(const std::string& file, bool sound) const;
   void export_weights(const std::string& checkpoint);  // empty: from memory
   bool leader() const { return grid_.rank() == 0; }
 

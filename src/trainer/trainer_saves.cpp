@@ -5,6 +5,7 @@
 #include <array>
 
 #include "io/checkpoint/checkpoint_directory.hpp"
+#include "io/files/shell_word.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "src/executor/non_finite.hpp"
 #include "src/launch/own_checkpoints.hpp"
@@ -123,24 +124,39 @@ void Trainer::stop_after_bad_steps(std::int64_t steps_done) {
 }
 
 // Sets aside checkpoints of ruined weights, with which no batch has a finite loss, so that the next
-// run resumes a sound one. Returns what happened; empty where the weights may be sound (also those
-// that a run resumed with other settings, and has not changed), or no sound checkpoint is there.
+// run resumes a sound one, or begins anew. Returns what happened; empty where the weights may be
+// sound: also those that a run resumed and whose losses it computes in another way, and, if no
+// older checkpoint is sound, those of a run that has made more good steps than bad ones.
 std::string Trainer::leave_ruined(std::int64_t step) {
-  if (!bad_steps_.losses_not_finite() || step <= losses_.within()) return {};
-  if (step == start_.step && !start_.changes.empty()) return {};
-  const std::string sound = sound_checkpoint();
-  if (sound.empty()) return {};
+  if (step == 0 || !bad_steps_.losses_not_finite() || step <= losses_.within()) return {};
+  if (step == start_.step && start_.other_losses) return {};
+  std::string file = sound_checkpoint();
+  const bool sound = !file.empty();
+  if (!sound && bad_steps_.in_a_row() < step - start_.step) return {};
+  if (!sound) file = checkpoint_within(step - 1);
+  const std::int64_t begin = file == start_.resumed_from ? start_.step : checkpoint_step(file);
   agreed(grid_, [&] {
-    if (leader()) set_aside_after(checkpoint_step(sound));
+    if (leader()) set_aside_after(file.empty() ? 0 : begin);
   });
-  const bool listed =
-      sound == checkpoint_path(config_.checkpoint.directory, checkpoint_step(sound));
+  return fmt::format("no batch has a finite loss with the weights that step {} left; {}", step,
+                     after_ruined(file, sound));
+}
+
+// The start of the next run, in words. `file`: its checkpoint, empty: none.
+std::string Trainer::after_ruined(const std::string& file, bool sound) const {
+  const CheckpointConfig& checkpoint = config_.checkpoint;
+  if (file.empty())
+    return fmt::format("no other checkpoint is there: {}",
+                       own_checkpoints_ && checkpoint.resume == "auto"
+                           ? "rerun the same command to begin anew"
+                           : "rerun with --set checkpoint.resume=never to begin anew");
+  const bool newest = own_checkpoints_ &&  // else the ruined one still is
+                      file == checkpoint_path(checkpoint.directory, checkpoint_step(file));
   return fmt::format(
-      "no batch has a finite loss with the weights after {} steps; {} is the newest checkpoint "
-      "with a loss within the spike limit: {}",
-      step, sound,
-      listed ? resume_hint(config_.checkpoint, batch_job(surroundings()))
-             : fmt::format("rerun with --set checkpoint.resume={}", sound));
+      "{} is the newest checkpoint with a {}: {}", file,
+      sound ? "loss within the spike limit" : "finite loss",
+      newest ? resume_hint(checkpoint, batch_job(surroundings()))
+             : fmt::format("rerun with --set {}", shell_word("checkpoint.resume=" + file)));
 }
 
 // Returns what the error says of checkpoints; empty if there is one of the steps done, or none was

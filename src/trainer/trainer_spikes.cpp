@@ -4,6 +4,7 @@
 
 #include "io/checkpoint/checkpoint_directory.hpp"
 #include "io/checkpoint/checkpoint_reader.hpp"
+#include "io/files/shell_word.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "src/checkpoint/resume_changes.hpp"
 #include "src/launch/run_directory.hpp"
@@ -38,18 +39,28 @@ bool Trainer::goes_back(const StepMetrics& metrics) const {
   return metrics.loss_spike && config_.run.loss_spike.action == SpikeAction::rollback;
 }
 
-// Newest checkpoint whose weights have led to a loss within the spike limit, or the one that the
-// run began from; empty if there is none. As rank 0 sees the directory.
-std::string Trainer::sound_checkpoint() {
+// Newest checkpoint of at most `steps` steps, among them the one that the run began from; empty if
+// there is none. As rank 0 sees the directory. Those within losses_.within() steps are sound: their
+// weights have led to a loss within the spike limit.
+std::string Trainer::checkpoint_within(std::int64_t steps) {
   std::string found;
   agreed(grid_, [&] {
     if (!leader()) return;
     for (const std::string& file : list_checkpoints(config_.checkpoint.directory))
-      if (found.empty() && checkpoint_step(file) <= losses_.within()) found = file;
-    if (start_.resumed_from.empty() || start_.step > losses_.within()) return;
+      if (found.empty() && checkpoint_step(file) <= steps) found = file;
+    if (start_.resumed_from.empty() || start_.step > steps) return;
     if (found.empty() || checkpoint_step(found) < start_.step) found = start_.resumed_from;
   });
   return broadcast_text(grid_, found);
+}
+
+// Why there is no sound checkpoint of the steps before a spike.
+std::string Trainer::unsound_text(const StepMetrics& metrics) {
+  const std::string file = checkpoint_within(metrics.step);
+  if (file.empty()) return "there is no checkpoint from before it";
+  return fmt::format(
+      "no checkpoint from before it has a loss within the spike limit; the newest of them is {}",
+      file);
 }
 
 void Trainer::stop_at_spike(const StepMetrics& metrics) {
@@ -58,8 +69,7 @@ void Trainer::stop_at_spike(const StepMetrics& metrics) {
   const std::string samples = fmt::format("samples {} to {}", position(metrics.step).samples,
                                           position(metrics.step + 1).samples - 1);
   if (file.empty())
-    throw Error(spike_text(metrics),
-                "run.loss_spike.action is \"stop\"; there is no checkpoint from before it",
+    throw Error(spike_text(metrics), "run.loss_spike.action is \"stop\"; " + unsound_text(metrics),
                 fmt::format("Lower the learning rate, or look at the data of the step ({}). Set "
                             "checkpoint.interval for runs that must continue after a spike",
                             samples));
@@ -68,8 +78,8 @@ void Trainer::stop_at_spike(const StepMetrics& metrics) {
       fmt::format("run.loss_spike.action is \"stop\"; {} is the newest checkpoint from before it",
                   file),
       fmt::format("Look at the data of the step ({}), or lower the learning rate, and resume with "
-                  "--set checkpoint.resume={}; run.loss_spike.action \"rollback\" skips the data",
-                  samples, file));
+                  "--set {}; run.loss_spike.action \"rollback\" skips the data",
+                  samples, shell_word("checkpoint.resume=" + file)));
 }
 
 // A step still running is lost: its changes are overwritten by the checkpoint. Losses and loss
@@ -86,7 +96,7 @@ std::int64_t Trainer::roll_back(const StepMetrics& metrics) {
   if (rollback.number == 0) throw too_many_rollbacks(metrics);
   rollback.checkpoint = sound_checkpoint();
   if (rollback.checkpoint.empty())
-    throw Error(spike_text(metrics), "there is no checkpoint from before it to go back to",
+    throw Error(spike_text(metrics), "it cannot be rolled back: " + unsound_text(metrics),
                 "Lower the learning rate, or set a smaller checkpoint.interval");
   rollback.spike_step = metrics.step;
   rollback.spike_loss = metrics.loss;

@@ -37,6 +37,16 @@ TEST(JobChanges, GoldenJobsReadTheirResolvedTextsAlike) {
     }
 }
 
+TEST(JobChanges, OfTheOptimizerLeaveTheLossesOfTheSameWeights) {
+  auto other = job();
+  other["optimizer"]["params"]["lr"] = 0.5;
+  other["run"]["seed"] = 77;
+  EXPECT_TRUE(same_losses(resolved(job()), resolved(other)));
+  EXPECT_TRUE(same_losses("{}", resolved(other)));  // an import
+  other["bf16"] = {{"enabled", true}};
+  EXPECT_FALSE(same_losses(resolved(job()), resolved(other)));
+}
+
 TEST(JobChanges, AFileSeenFromAnotherDirectoryIsTheSame) {
   const auto on = [](const char* file) {
     return fmt::format(R"({{"data": {{"train": ["{}"]}}}})", file);

@@ -21,11 +21,16 @@ Layout layout() {
   return {.micro = 2};
 }
 
-// A job whose first step is finite and leaves weights with which no later step is.
+// A job whose fourth step is finite and leaves weights with which no later step is.
 nlohmann::json diverging_job(const std::string& directory) {
   auto job = golden_job(read_golden("gpt2-tiny"), layout());
-  job.erase("scheduler");
-  job["optimizer"]["params"]["lr"] = 1e20;
+  job["optimizer"]["params"].erase("lr");
+  job["scheduler"] = {{"type", "LRRangeTest"},
+                      {"params",
+                       {{"lr_range_test_min_lr", 1e-3},
+                        {"lr_range_test_step_size", 3},
+                        {"lr_range_test_step_rate", 1e23},
+                        {"lr_range_test_staircase", true}}}};
   job["run"]["directory"] = directory;
   job["run"]["steps"] = 8;
   job["run"]["max_bad_steps"] = 1;
@@ -35,19 +40,19 @@ nlohmann::json diverging_job(const std::string& directory) {
 TEST(NonFinite, TheRunStopsWithTheCheckpointFromBeforeTheBadSteps) {
   const SharedDirectory directory;
   auto job = diverging_job(directory.path());
-  job["checkpoint"] = {{"interval", 2}};
+  job["checkpoint"] = {{"interval", 100}};
   EXPECT_THAT(error_of([&] { train_to_the_end(job); }),
-              AllOf(HasSubstr("2 steps in a row, from step 2 on"), HasSubstr("learning rate")));
+              AllOf(HasSubstr("2 steps in a row, from step 5 on"), HasSubstr("learning rate")));
   MPI_Barrier(MPI_COMM_WORLD);
   const auto lines = metrics_of(directory.path());
-  ASSERT_EQ(lines.size(), 3U);
-  EXPECT_FALSE(lines[0].contains("skipped"));
-  EXPECT_EQ(lines[1]["skipped"], true);
-  EXPECT_EQ(lines[2]["skipped"], true);
-  const CheckpointReader good(directory.path("checkpoints/step-000001.h5"));
-  EXPECT_EQ(good.header().step, 1);
+  ASSERT_EQ(lines.size(), 6U);
+  EXPECT_FALSE(lines[3].contains("skipped"));
+  EXPECT_EQ(lines[4]["skipped"], true);
+  EXPECT_EQ(lines[5]["skipped"], true);
+  const CheckpointReader good(directory.path("checkpoints/step-000004.h5"));
+  EXPECT_EQ(good.header().step, 4);
   EXPECT_EQ(good.header().loss_scale, "") << "no step was skipped before it";
-  EXPECT_FALSE(std::filesystem::exists(directory.path("checkpoints/step-000002.h5")));
+  EXPECT_FALSE(std::filesystem::exists(directory.path("checkpoints/step-000006.h5")));
 }
 
 struct OpenRun {

@@ -183,6 +183,25 @@ TEST_F(Rollback, NeedsACheckpointToGoBackTo) {
               AllOf(HasSubstr("the loss of step 10, "), HasSubstr("no checkpoint from before it")));
 }
 
+// A loss that is not finite is no spike.
+TEST_F(Rollback, RuinedWeightsThatARunResumesAreSetAside) {
+  auto job = this->job({});
+  job["run"]["steps"] = 4;
+  train_to_the_end(job);
+  auto ruining = job;
+  ruining["run"]["steps"] = 5;
+  ruining["optimizer"]["params"]["lr"] = 1e18;
+  train_to_the_end(ruining);
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_THAT(checkpoint_names(directory_of(job)), ElementsAre("step-000005.h5", "step-000004.h5"));
+  job["run"]["steps"] = 16;
+  EXPECT_THAT(error_of([&] { train_to_the_end(job); }),
+              AllOf(HasSubstr("no batch has a finite loss with the weights that step 5 left"),
+                    HasSubstr("step-000004.h5 is the newest checkpoint with a loss within")));
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_THAT(checkpoint_names(directory_of(job)), ElementsAre("step-000004.h5"));
+}
+
 TEST_F(Rollback, AStopLeavesTheCheckpointFromBeforeTheSpike) {
   auto job = this->job({9});
   job["run"]["loss_spike"]["action"] = "stop";

@@ -100,22 +100,29 @@ class RunEnds : public testing::Test {
   TempDirectory directory_;
 };
 
-TEST_F(RunEnds, BadStepsThatAreTheLastFailWithTheStateFromBeforeThem) {
-  const auto job = diverging(3);
-  EXPECT_THAT(error_of([&] { train_to_the_end(job); }),
-              HasSubstr("2 steps in a row, from step 2 on"));
-  EXPECT_THAT(checkpoints("run"), ElementsAre("step-000001.h5"));
-  // A second start fails too and does not report that the run is done.
-  EXPECT_THAT(error_of([&] { train_to_the_end(job); }), HasSubstr("not finite"));
-  EXPECT_THAT(checkpoints("run"), ElementsAre("step-000001.h5"));
+// No batch had a finite loss with the weights that the first step left: a file of them would be
+// resumed for ever.
+TEST_F(RunEnds, WeightsThatTheFirstStepRuinedAreNotWritten) {
+  for (const std::int64_t interval : {0, 1}) {
+    auto job = diverging(3);
+    job["checkpoint"] = {{"interval", interval}};
+    for (int start = 0; start < 2; ++start) {
+      EXPECT_THAT(
+          error_of([&] { train_to_the_end(job); }),
+          AllOf(HasSubstr("2 steps in a row, from step 2 on"),
+                HasSubstr("no batch has a finite loss with the weights that step 1 left; no "
+                          "other checkpoint is there: rerun the same command to begin")));
+      EXPECT_THAT(checkpoints("run"), IsEmpty());
+    }
+  }
 }
 
-TEST_F(RunEnds, TooManyBadStepsAtTheLastStepLeaveTheStateFromBeforeThem) {
+TEST_F(RunEnds, TooManyBadStepsAtTheLastStepLeaveNoRuinedWeights) {
   auto job = diverging(3);
   job["run"]["max_bad_steps"] = 1;
   EXPECT_THAT(error_of([&] { train_to_the_end(job); }),
               HasSubstr("2 steps in a row, from step 2 on"));
-  EXPECT_THAT(checkpoints("run"), ElementsAre("step-000001.h5"));
+  EXPECT_THAT(checkpoints("run"), IsEmpty());
 }
 
 TEST_F(RunEnds, WeightsThatTheLastUpdateBrokeAreNotWritten) {
@@ -142,12 +149,46 @@ TEST_F(RunEnds, ACheckpointOfRuinedWeightsIsSetAside) {
   job["run"]["max_bad_steps"] = 1;
   EXPECT_THAT(
       error_of([&] { train_to_the_end(job); }),
-      AllOf(HasSubstr("no batch has a finite loss with the weights after 3 steps"),
+      AllOf(HasSubstr("no batch has a finite loss with the weights that step 3 left"),
             HasSubstr("step-000002.h5 is the newest checkpoint with a loss within the spike limit"),
             Not(HasSubstr("there is no checkpoint"))));
   EXPECT_THAT(checkpoints("run"), ElementsAre("step-000002.h5"));
   EXPECT_TRUE(
       std::filesystem::exists(directory_.path("run/checkpoints/step-000003.h5.superseded")));
+}
+
+// The run that ruined the weights ended before a loss of theirs was known.
+TEST_F(RunEnds, RuinedWeightsThatARunResumesAreSetAside) {
+  train_to_the_end(job("run", 2));
+  train_to_the_end(diverging(3));
+  ASSERT_THAT(checkpoints("run"), ElementsAre("step-000003.h5", "step-000002.h5"));
+  auto other = job("run", 10);
+  other["bf16"] = {{"enabled", true}};  // perhaps the precision is at fault: all files stay
+  EXPECT_THAT(error_of([&] { train_to_the_end(other); }),
+              Not(HasSubstr("no batch has a finite loss")));
+  EXPECT_THAT(checkpoints("run"), ElementsAre("step-000003.h5", "step-000002.h5"));
+  EXPECT_THAT(
+      error_of([&] { train_to_the_end(job("run", 10)); }),
+      AllOf(HasSubstr("no batch has a finite loss with the weights that step 3 left"),
+            HasSubstr("step-000002.h5 is the newest checkpoint with a loss within the spike limit: "
+                      "rerun the same command")));
+  EXPECT_THAT(checkpoints("run"), ElementsAre("step-000002.h5"));
+  EXPECT_TRUE(
+      std::filesystem::exists(directory_.path("run/checkpoints/step-000003.h5.superseded")));
+  train_to_the_end(job("run", 4));
+  EXPECT_EQ(checkpoints("run").front(), "step-000004.h5");
+}
+
+TEST_F(RunEnds, WithoutASoundCheckpointRuinedWeightsAreSetAsideToo) {
+  train_to_the_end(diverging(1));
+  ASSERT_THAT(checkpoints("run"), ElementsAre("step-000001.h5"));
+  auto sane = job("run", 4);
+  sane["checkpoint"] = {{"resume", "must"}};
+  EXPECT_THAT(error_of([&] { train_to_the_end(sane); }),
+              HasSubstr("no other checkpoint is there: rerun with --set checkpoint.resume=never"));
+  EXPECT_THAT(checkpoints("run"), IsEmpty());
+  train_to_the_end(job("run", 4));
+  EXPECT_THAT(checkpoints("run"), ElementsAre("step-000004.h5"));
 }
 
 TEST_F(RunEnds, AStopWithoutACheckpointToGoOnFromIsAFailure) {

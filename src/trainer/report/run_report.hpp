@@ -20,6 +20,7 @@ struct RunStart {
   std::string resumed_from;          // path of the checkpoint; empty: none
   bool fresh_optimizer = false;      // the checkpoint holds weights only
   std::vector<std::string> changes;  // of the job since the checkpoint
+  bool other_losses = false;         // computes_other_losses()
   WeightNames weights;               // in the files of model.weights
 };
 
