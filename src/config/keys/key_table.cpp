@@ -2,7 +2,9 @@
 #include "src/config/keys/key_table.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "src/config/source/spelling.hpp"
@@ -70,7 +72,27 @@ bool KeyTable::is_section(const std::string& path) const {
   return std::ranges::any_of(keys_, [&](const Key& k) { return k.path.starts_with(prefix); });
 }
 
+namespace {
+
+// The name here of a parameter that other programs call otherwise; empty: none is known.
+std::string synonym_of(const std::string& name) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> synonyms = {{
+      {"learning_rate", "lr"},
+      {"max_learning_rate", "max_lr"},
+      {"epsilon", "eps"},
+      {"adam_epsilon", "eps"},
+      {"wd", "weight_decay"},
+  }};
+  const auto found = std::ranges::find(synonyms, name, &decltype(synonyms)::value_type::first);
+  return found == synonyms.end() ? std::string() : std::string(found->second);
+}
+
+}  // namespace
+
 std::string KeyTable::nearest(const std::string& path, const std::string& type) const {
+  const std::string section_above = path.substr(0, path.rfind('.') + 1);
+  if (const std::string name = synonym_of(path.substr(section_above.size())); !name.empty())
+    if (find(section_above + name, type) != nullptr) return section_above + name;
   std::string best;
   std::size_t best_distance = 2 * path.size() + 200;
   const std::string section = section_of(path);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include <iterator>
 #include <set>
 #include <sstream>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -126,6 +128,10 @@ class Builder final : public nlohmann::json_sax<json> {
     std::string what = e.what();
     if (const auto colon = what.find(": "); colon != std::string::npos)
       what = what.substr(colon + 2);
+    // nlohmann's texts: a value or key is there where the object or array may only go on or end.
+    if (what.ends_with("unexpected string literal; expected '}'") ||
+        what.ends_with("unexpected string literal; expected ']'"))
+      what += "; a comma may be missing before it";
     throw UsageError(fmt::format("{}: not JSON {}", origin, place), what);
   }
 
@@ -226,9 +232,36 @@ std::string without_hjson(std::string text) {
   return text;
 }
 
+// Refuses text in UTF-16: with a byte order mark, or with an ASCII character in two bytes.
+void refuse_utf16(const std::string& text, const std::string& file) {
+  const bool marked = text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff");
+  const bool bare = text.size() > 1 && (text[0] == 0) != (text[1] == 0);
+  if (marked || bare)
+    throw UsageError(file + " is text in UTF-16", {},
+                     "Save it in UTF-8, as with: iconv -f UTF-16 -t UTF-8");
+}
+
+// Refuses HDF5, such as a checkpoint given as a job, before it is read whole. Its signature is at
+// the begin or, behind a user block, at a power of two (HDF5 File Format Specification, II.A).
+void refuse_hdf5(const std::string& path) {
+  constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return;  // a pipe is read once
+  std::ifstream in(path, std::ios::binary);
+  for (const std::streamoff at : {0, 512, 1024, 2048, 4096}) {
+    std::array<char, signature.size()> found{};
+    if (!in.seekg(at).read(found.data(), found.size())) return;
+    if (std::string_view(found.data(), found.size()) == signature)
+      throw UsageError(path + " is an HDF5 file, not JSON", {},
+                       "To train on from a checkpoint, run triax train JOB.json --set "
+                       "checkpoint.resume=FILE");
+  }
+}
+
 }  // namespace
 
 JsonDocument parse_json(const std::string& text, const std::string& file, ErrorList& errors) {
+  refuse_utf16(text, file);
   const std::string plain = without_hjson(text);
   auto document = parse(plain, Builder(plain, file, {}, errors), true);
   if (!document.root.is_object())
@@ -246,6 +279,7 @@ std::string read_text(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
     throw UsageError(path + ": cannot read", "it is a directory");
+  refuse_hdf5(path);
   errno = 0;
   std::ifstream in(path, std::ios::binary);
   if (!in) throw UsageError(path + ": cannot read", std::strerror(errno));

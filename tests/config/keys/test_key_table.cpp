@@ -68,6 +68,8 @@ TEST(KeyTable, SuggestsTheNearestKey) {
   EXPECT_EQ(table.nearest("fp8.format", ""), "fp8.enabled");
   EXPECT_EQ(table.nearest("zero_optimisation", ""), "zero_optimization");
   EXPECT_EQ(table.nearest("model.n_layers", "gpt2"), "model.n_layer");
+  EXPECT_EQ(table.nearest("optimizer.params.learning_rate", "AdamW"), "optimizer.params.lr");
+  EXPECT_EQ(table.nearest("optimizer.params.epsilon", "AdamW"), "optimizer.params.eps");
   EXPECT_EQ(table.nearest("model.hidden_sise", "llama"), "model.hidden_size");
   EXPECT_EQ(table.nearest("model.num_layers", "qwen2"), "model.num_hidden_layers");
 }

@@ -4,10 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "kernels/base/check.hpp"
 
 namespace triax {
 namespace {
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -80,6 +84,34 @@ TEST(JsonLines, SaysWhereTheSyntaxIsWrong) {
       failure("{\"a\": " + std::string(400, '7') + "}"),
       testing::EndsWith(": the number 77777777777777777777... at line 1, column 406 is too large. "
                         "Write one below 1.8e308"));
+}
+
+TEST(JsonLines, SaysThatACommaMayBeMissing) {
+  for (const char* text : {"{\"a\": 1\n\"b\": 2}", "{\"a\": [\"x\" \"y\"]}"})
+    EXPECT_THAT(failure(text), HasSubstr("; a comma may be missing before it"));
+  EXPECT_THAT(failure("{\"a\": 1"), testing::Not(HasSubstr("a comma may be missing")));
+}
+
+TEST(JsonLines, NamesTextInUtf16) {
+  using namespace std::string_literals;
+  for (const std::string& text : {"\xff\xfe{\0}\0"s, "\xfe\xff\0{\0}"s, "{\0}\0"s, "\0{\0}"s})
+    EXPECT_THAT(failure(text), StartsWith("f.json is text in UTF-16. Save it in UTF-8"));
+}
+
+TEST(JsonLines, NamesACheckpointGivenAsAJob) {
+  const std::string path = testing::TempDir() + "not_a_job.h5";
+  for (const std::size_t block : {std::size_t{0}, std::size_t{512}, std::size_t{4096}}) {
+    std::ofstream(path, std::ios::binary) << std::string(block, '\0') << "\x89HDF\r\n\x1a\n"
+                                          << std::string(100, 'x');
+    try {
+      (void)read_text(path);
+      ADD_FAILURE() << "it is read";
+    } catch (const UsageError& error) {
+      EXPECT_THAT(error.what(), AllOf(HasSubstr("not_a_job.h5 is an HDF5 file, not JSON"),
+                                      HasSubstr("--set checkpoint.resume=FILE")));
+    }
+  }
+  std::filesystem::remove(path);
 }
 
 TEST(JsonLines, RefusesWhatIsNoObject) {
