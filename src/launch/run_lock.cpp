@@ -22,6 +22,11 @@ namespace triax {
 void check_writable(const std::string& directory, const char* key) {
   const std::string probe = directory + "/.triax-write-test";
   std::error_code error;
+  if (std::filesystem::is_symlink(directory, error) && !std::filesystem::exists(directory, error))
+    throw UsageError(
+        fmt::format("{}: {} is a link to nothing", key, directory),
+        fmt::format("it leads to {}", std::filesystem::read_symlink(directory, error).string()),
+        fmt::format("Create that directory, or set {} to another one", key));
   std::filesystem::create_directories(directory, error);
   errno = 0;
   std::ofstream file(probe);
@@ -33,6 +38,21 @@ void check_writable(const std::string& directory, const char* key) {
                 fmt::format("Set {} to a directory that can be written", key));
   std::filesystem::remove(probe, error);
 }
+
+namespace {
+
+// Checks that the run's own files can be written in the place of earlier ones.
+void check_replaceable(const std::string& directory) {
+  for (const char* name : {"job.json", "metrics.jsonl"}) {
+    const std::string path = (std::filesystem::path(directory) / name).string();
+    std::error_code absent;
+    if (std::filesystem::is_directory(path, absent))
+      throw UsageError(path + " is a directory", "the run writes a file of this name",
+                       "Remove it, or set run.directory to another directory");
+  }
+}
+
+}  // namespace
 
 // A locked directory of this run. A directory that this run created and wrote nothing to (a run
 // that was refused) is removed with the object.
@@ -96,6 +116,7 @@ RunLock::RunLock(const Config& config, std::chrono::milliseconds patience) : pat
   const std::string& checkpoints = config.checkpoint.directory;
   try {
     take(directory, "run.directory");
+    check_replaceable(directory);
     if (!owns_checkpoints(config)) return;
     std::error_code absent;  // then they are not the same
     if (!std::filesystem::equivalent(directory, checkpoints, absent))

@@ -120,5 +120,27 @@ TEST(RunLock, ADirectoryThatCannotBeMadeIsNamed) {
               AllOf(HasSubstr("file/run"), HasSubstr("run.directory")));
 }
 
+TEST(RunLock, ADirectoryThatIsALinkToNothingIsNamed) {
+  const TempDirectory directory;
+  std::filesystem::create_symlink("/no/such/target", directory.path("link"));
+  for (const char* below : {"", "/"})
+    EXPECT_THAT(
+        error_of([&] { RunLock(config_in(directory.path("link") + below, directory.path())); }),
+        AllOf(HasSubstr("run.directory: " + directory.path("link")),
+              HasSubstr("is a link to nothing (it leads to /no/such/target)")));
+  EXPECT_TRUE(std::filesystem::is_symlink(directory.path("link")));
+}
+
+// A run would train to its end before it read the record there.
+TEST(RunLock, ADirectoryInThePlaceOfTheJobIsRefused) {
+  const TempDirectory directory;
+  for (const char* name : {"job.json", "metrics.jsonl"}) {
+    std::filesystem::create_directory(directory.path(name));
+    EXPECT_THAT(error_of([&] { RunLock(config_in(directory.path(), directory.path())); }),
+                HasSubstr(directory.path(name) + " is a directory"));
+    std::filesystem::remove(directory.path(name));
+  }
+}
+
 }  // namespace
 }  // namespace triax::test

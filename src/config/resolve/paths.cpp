@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/config/resolve/paths.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -92,12 +96,28 @@ std::string problem_with_data(const std::string& file) {
       file, look.special.empty() ? "what this process has open" : look.special);
 }
 
-// Files of one pattern, each as a pattern of its own name. Problems are reported under `key`.
+// Why this process cannot read `file`, which a directory lists; empty: it can, or it is no file.
+std::string problem_with_reading(const std::string& file) {
+  std::error_code ignored;
+  const FileLook look = look_at(file);
+  if (!look.there && look.problem.empty() && fs::is_symlink(file, ignored))
+    return fmt::format("{} is a link to nothing ({})", file,
+                       fs::read_symlink(file, ignored).string());
+  if (!fs::is_regular_file(file, ignored) ||
+      ::faccessat(AT_FDCWD, file.c_str(), R_OK, AT_EACCESS) == 0)
+    return {};
+  return fmt::format("{}: cannot read ({})", file, std::strerror(errno));
+}
+
+// Files of one pattern, each as a pattern of its own name. Problems are reported under `key`; of
+// files that cannot be read the first.
 Names files_of(Settings& settings, const std::string& key, const std::string& pattern,
                const std::string& naming_file, ErrorList& errors, ErrorList& missing) {
+  bool read = true;
   const auto refused = [&](const std::string& file) {
-    const std::string problem = problem_with_data(file);
+    const std::string problem = problem_with_data(file), unread = problem_with_reading(file);
     if (!problem.empty()) settings.error(errors, key, problem);
+    if (!unread.empty() && std::exchange(read, false)) settings.error(missing, key, unread);
     return !problem.empty();
   };
   const FoundInput named = find_input(pattern, naming_file);

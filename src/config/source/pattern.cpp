@@ -49,7 +49,7 @@ PatternMatches match_pattern(const fs::path& directory, const std::string& patte
   for (const fs::path& path : found) {
     const FileLook look = look_at(path);
     if (matches.unseen.empty()) matches.unseen = look.problem;
-    std::error_code ignored;  // a dangling link counts: its reader names the problem
+    std::error_code ignored;  // a dangling link counts: data_files() names the problem
     const bool there = look.there || fs::is_symlink(path, ignored);
     if (look.problem.empty() && there && !look.directory) matches.files.push_back(path.string());
   }

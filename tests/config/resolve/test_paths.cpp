@@ -238,6 +238,27 @@ class Unprivileged {
   uid_t was_ = ::geteuid();
 };
 
+TEST_F(Paths, ALinkToNothingIsNamedWithItsTarget) {
+  write("c/a.txt", "x");
+  std::filesystem::create_symlink("gone/b.txt", path("c/b.txt"));
+  for (const char* train : {"c/b.txt", "c/*.txt"})
+    EXPECT_EQ(error_of(job(), 1, {"data.train=" + path(train)}),
+              "--set: data.train: " + path("c/b.txt") + " is a link to nothing (gone/b.txt)");
+  EXPECT_THAT(load_job_to_plan(job(), {"data.train=" + path("c/b.txt")}, 1).missing,
+              testing::SizeIs(1));
+}
+
+TEST_F(Paths, AFileThatMayNotBeReadIsNamed) {
+  const auto file = job();
+  write("c/a.txt", "x");
+  std::filesystem::permissions(path("c/a.txt"), std::filesystem::perms::none);
+  for (const char* train : {"c/a.txt", "c/*.txt"}) {
+    const Unprivileged user;
+    EXPECT_THAT(error_of(file, 1, {"data.train=" + path(train)}),
+                HasSubstr("c/a.txt: cannot read (Permission denied)"));
+  }
+}
+
 TEST_F(Paths, WhatAPatternCannotSeeIsNotPassedOver) {
   namespace fs = std::filesystem;
   const auto file = job();
