@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 
 #include "kernels/base/exit_status.hpp"
 #include "kernels/base/mpi/agree.hpp"
@@ -23,24 +24,38 @@ CLI::Option* add_overrides(CLI::App* command, std::vector<std::string>& override
       ->take_all();
 }
 
-LoadedJob load_on_all_ranks(MpiSession& session, const std::function<LoadedJob()>& load) {
+namespace {
+
+void require_file_for_ranks(const std::string& job, int ranks) {
+  std::error_code ignored;
+  if (ranks == 1 || !std::filesystem::is_other(job, ignored)) return;
+  throw UsageError(fmt::format("{} is a pipe or a device", job),
+                   fmt::format("each of the {} ranks reads the job file", ranks),
+                   "Write the job to a file that all ranks see, and give its name");
+}
+
+}  // namespace
+
+LoadedJob load_on_all_ranks(MpiSession& session, const std::string& job,
+                            const std::function<LoadedJob()>& load) {
   const StartMeeting meeting(MPI_COMM_WORLD);
-  LoadedJob job;
+  LoadedJob loaded;
   std::string facts;
   try {
-    job = load();
-    check_plannable(job.config);
-    facts = job_facts(job);
+    require_file_for_ranks(job, session.size());
+    loaded = load();
+    check_plannable(loaded.config);
+    facts = job_facts(loaded);
   } catch (const UsageError& error) {
     meeting.fail(error.what(), usage_failure);
   } catch (const std::exception& error) {
     meeting.fail(failure_text(error), run_time_failure);
   }
-  const double timeout = job.config.run.collective_timeout;
+  const double timeout = loaded.config.run.collective_timeout;
   session.end_within(timeout);
   meeting.meet(timeout);
   check_same_job(MPI_COMM_WORLD, facts);
-  return job;
+  return loaded;
 }
 
 void warn_of_missing(const std::vector<std::string>& missing) {

@@ -114,7 +114,7 @@ LoadedJob load_to_plan(const PlanArguments& arguments, MpiSession& session) {
     return load_job_to_plan(arguments.job.job, arguments.job.overrides,
                             processes == 1 ? 0 : processes);
   };
-  if (processes > 1) return load_on_all_ranks(session, load);
+  if (processes > 1) return load_on_all_ranks(session, arguments.job.job, load);
   LoadedJob job = load();
   check_plannable(job.config);
   return job;

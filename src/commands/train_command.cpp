@@ -30,7 +30,7 @@ int train(const PlanArguments& arguments, CommandContext& context) {
   check_launch(MPI_COMM_WORLD);
   (void)threads_asked();    // an invalid OMP_NUM_THREADS is refused first
   const RunRequests early;  // keeps signals pending for the trainer's own RunRequests
-  const LoadedJob job = load_on_all_ranks(session, [&] {
+  const LoadedJob job = load_on_all_ranks(session, arguments.job.job, [&] {
     return load_job(arguments.job.job, arguments.job.overrides, session.size());
   });
   std::string cores;

@@ -13,18 +13,18 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-// Three ranks, one of which hangs: its job file is a pipe that nobody writes to.
+// Three ranks, one of which hangs when it opens its job file, as on a file server that is gone.
 class Start : public SmallJob {
  protected:
   void SetUp() override {
     SmallJob::SetUp();
-    const std::string pipe = directory_.path("pipe");
-    ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-    directory_.file("rank.sh", "rank=${PMI_RANK:-$OMPI_COMM_WORLD_RANK}; job=" +
-                                   shell_word(directory_.path("job.json")) +
-                                   "; if [ $rank = $STUCK ]; then job=" + shell_word(pipe) +
-                                   "; fi; echo $$ > " + shell_word(directory_.path("pid.")) +
-                                   "$rank; exec " + command_of("train \"$job\" \"$@\""));
+    const std::string job = shell_word(directory_.path("job.json"));
+    directory_.file("rank.sh",
+                    "rank=${PMI_RANK:-$OMPI_COMM_WORLD_RANK}; if [ $rank = $STUCK ]; then export "
+                    "FAIL_KIND=open FAIL_NTH=1 FAIL_HOLD=/no/such/file FAIL_BELOW=" +
+                        job + " LD_PRELOAD=" + shell_word(FAIL_NTH) + "; fi; echo $$ > " +
+                        shell_word(directory_.path("pid.")) + "$rank; exec " +
+                        command_of("train " + job + " \"$@\""));
   }
   std::string launch(int stuck, const std::string& more) const {
     return fmt::format("env STUCK={} OMP_NUM_THREADS=1 {}sh {} --set train_batch_size=3 {}", stuck,
@@ -76,6 +76,20 @@ TEST_F(Start, ARankThatCannotReadItsJobIsHeardByAll) {
     EXPECT_EQ(outcome.status, 2) << outcome.text;
     EXPECT_THAT(outcome.text, testing::StartsWith(fmt::format("triax: rank {} on ", wrong)));
     EXPECT_THAT(outcome.text, testing::EndsWith(": none.json: no such job file\n"));
+  }
+}
+
+// Only one rank would get what is written to it.
+TEST_F(Start, AJobFileThatIsAPipeIsRefused) {
+  const std::string pipe = directory_.path("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const char* plan : {"", " --dry-run"}) {
+    const Outcome outcome = outcome_of("env OMP_NUM_THREADS=1 " + mpiexec(2) +
+                                       command_of("train " + shell_word(pipe) + plan));
+    EXPECT_EQ(outcome.status, 2) << outcome.text;
+    EXPECT_THAT(outcome.text,
+                AllOf(HasSubstr("pipe is a pipe or a device (each of the 2 ranks reads the job "
+                                "file). Write the job to a file")));
   }
 }
 
