@@ -57,8 +57,10 @@ bool is_flat(const hdf5::File& file, const std::string& dataset) {
                            const std::string& dataset) {
   const std::string what = path + " is not an HDF5 token file";
   if (file.rank(dataset) == 0)
-    throw Error(what, fmt::format("its dataset {} is not flat: it is a single number", dataset),
-                "Store the tokens one after another, in a dataset of one dimension");
+    throw Error(
+        what,
+        fmt::format("its dataset {} is not flat: it has no dimension, as a single number", dataset),
+        "Store the tokens one after another, in a dataset of one dimension");
   throw Error(
       what,
       fmt::format(

@@ -12,6 +12,7 @@
 #include "io/checkpoint/checkpoint_directory.hpp"
 #include "io/checkpoint/tools/checkpoint_verify.hpp"
 #include "io/files/durable.hpp"
+#include "io/files/shell_word.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "kernels/base/process/host_name.hpp"
 #include "src/config/resolve/resolved_paths.hpp"
@@ -21,6 +22,43 @@
 #include "src/version/version.hpp"
 
 namespace triax {
+
+namespace {
+
+// `text` with each byte beyond ASCII as "\xNN".
+std::string escaped(const std::string& text) {
+  std::string shown;
+  for (const char c : text)
+    shown += (static_cast<unsigned char>(c) & 0x80U) == 0
+                 ? std::string(1, c)
+                 : fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+  return shown;
+}
+
+bool is_utf8(const std::string& text) {
+  const nlohmann::json value = text;
+  using Handler = nlohmann::json::error_handler_t;
+  return value.dump(-1, ' ', false, Handler::ignore) ==
+         value.dump(-1, ' ', false, Handler::replace);
+}
+
+// Warns of paths that job.json, which is UTF-8, cannot hold.
+void warn_of_names(const Config& config) {
+  std::vector<std::string> paths = {config.run.directory, config.checkpoint.directory};
+  for (const auto* files : {&config.data.train, &config.data.valid})
+    paths.insert(paths.end(), files->begin(), files->end());
+  for (const std::string& path : paths) {
+    const std::string whole = absolute_path(path);
+    if (is_utf8(whole)) continue;
+    spdlog::warn(
+        "the path {} is not UTF-8, and job.json cannot hold it: triax train {}/job.json will not "
+        "find it. Rename it",
+        escaped(whole), escaped(absolute_path(config.run.directory)));
+    return;
+  }
+}
+
+}  // namespace
 
 void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>& hosts,
                            const std::string& batch_job, std::int64_t step) {
@@ -42,6 +80,7 @@ void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>&
         start && start->job == batch_job && start->resume == resolved["checkpoint"]["resume"];
     resolved["triax"]["batch_job"] = {{"name", batch_job}, {"begin", again ? start->step : step}};
   }
+  warn_of_names(job.config);
   const std::string path = directory + "/job.json";
   try {
     write_durably(path, resolved.dump(2) + '\n');
@@ -117,7 +156,8 @@ void check_whole(ProcessGrid& grid, const std::string& file, const std::string& 
   for (std::string other = one_before(grid, file, directory); !other.empty();
        other = one_before(grid, other, directory)) {
     if (!problem_of(grid, other).empty()) continue;
-    remedy = fmt::format("Resume the one before it with --set checkpoint.resume={}", other);
+    remedy = fmt::format("Resume the one before it with --set {}",
+                         shell_word("checkpoint.resume=" + other));
     break;
   }
   if (!unreadable.empty())

@@ -13,7 +13,8 @@ namespace triax {
 
 /// Writes job.json to run.directory (created if absent): the resolved job, version, grid, hosts and
 /// the step at which its batch job, if any, began (`step`, or the step in an earlier job.json of
-/// the same batch job). Rank 0 only. Error if it cannot be written and no earlier one exists.
+/// the same batch job). Warns of a path that is not UTF-8. Rank 0 only. Error if it cannot be
+/// written and no earlier one exists.
 void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>& hosts,
                            const std::string& batch_job = {}, std::int64_t step = 0);
 

@@ -22,10 +22,12 @@ namespace triax {
 void check_writable(const std::string& directory, const char* key) {
   const std::string probe = directory + "/.triax-write-test";
   std::error_code error;
-  if (std::filesystem::is_symlink(directory, error) && !std::filesystem::exists(directory, error))
+  std::filesystem::path link(directory);
+  if (!link.has_filename()) link = link.parent_path();  // the slash at the end follows a link
+  if (std::filesystem::is_symlink(link, error) && !std::filesystem::exists(link, error))
     throw UsageError(
         fmt::format("{}: {} is a link to nothing", key, directory),
-        fmt::format("it leads to {}", std::filesystem::read_symlink(directory, error).string()),
+        fmt::format("it leads to {}", std::filesystem::read_symlink(link, error).string()),
         fmt::format("Create that directory, or set {} to another one", key));
   std::filesystem::create_directories(directory, error);
   errno = 0;

@@ -19,12 +19,14 @@ class Start : public SmallJob {
   void SetUp() override {
     SmallJob::SetUp();
     const std::string job = shell_word(directory_.path("job.json"));
-    directory_.file("rank.sh",
-                    "rank=${PMI_RANK:-$OMPI_COMM_WORLD_RANK}; if [ $rank = $STUCK ]; then export "
-                    "FAIL_KIND=open FAIL_NTH=1 FAIL_HOLD=/no/such/file FAIL_BELOW=" +
-                        job + " LD_PRELOAD=" + shell_word(FAIL_NTH) + "; fi; echo $$ > " +
-                        shell_word(directory_.path("pid.")) + "$rank; exec " +
-                        command_of("train " + job + " \"$@\""));
+    directory_.file(
+        "rank.sh",
+        "rank=${PMI_RANK:-$OMPI_COMM_WORLD_RANK}; if [ $rank = $STUCK ]; then export "
+        "ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0 FAIL_KIND=open FAIL_NTH=1 "
+        "FAIL_HOLD=/no/such/file FAIL_BELOW=" +
+            job + " LD_PRELOAD=" + shell_word(FAIL_NTH) + "; fi; echo $$ > " +
+            shell_word(directory_.path("pid.")) + "$rank; exec " +
+            command_of("train " + job + " \"$@\""));
   }
   std::string launch(int stuck, const std::string& more) const {
     return fmt::format("env STUCK={} OMP_NUM_THREADS=1 {}sh {} --set train_batch_size=3 {}", stuck,

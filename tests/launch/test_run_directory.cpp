@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/launch/run_directory.hpp"
 
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
+
+#include <sstream>
+
 #include "src/version/build_facts.hpp"
 
 #include "io/checkpoint/checkpoint_directory.hpp"
@@ -39,6 +44,25 @@ TEST(RunDirectory, ItsJobIsTheSameJob) {
   const LoadedJob job = job_in(directory.path("run"));
   prepare_run_directory(job, {"node1"});
   EXPECT_EQ(load_job(directory.path("run/job.json"), {}, 1).resolved, job.resolved);
+}
+
+TEST(RunDirectory, WarnsOfANameThatItsJobCannotHold) {
+  const TempDirectory directory;
+  const auto warnings = [&](const std::string& name) {
+    LoadedJob job = job_in(directory.path("run"));
+    job.config.run.directory = directory.path(name);
+    std::ostringstream text;
+    const auto usual = spdlog::default_logger();
+    spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+        "", std::make_shared<spdlog::sinks::ostream_sink_st>(text)));
+    prepare_run_directory(job, {});
+    spdlog::set_default_logger(usual);
+    return text.str();
+  };
+  EXPECT_EQ(warnings("r\xc3\xa9sum\xc3\xa9"), "");
+  EXPECT_THAT(warnings("r\xe9sum\xe9"),
+              AllOf(HasSubstr("the path " + directory.path("r\\xe9sum\\xe9") + " is not UTF-8"),
+                    HasSubstr("triax train " + directory.path("r\\xe9sum\\xe9/job.json"))));
 }
 
 TEST(RunDirectory, OneThatCannotBeMadeIsNamed) {

@@ -243,7 +243,7 @@ TEST_F(Paths, ALinkToNothingIsNamedWithItsTarget) {
   std::filesystem::create_symlink("gone/b.txt", path("c/b.txt"));
   for (const char* train : {"c/b.txt", "c/*.txt"})
     EXPECT_EQ(error_of(job(), 1, {"data.train=" + path(train)}),
-              "--set: data.train: " + path("c/b.txt") + " is a link to nothing (gone/b.txt)");
+              "--set: data.train: c/b.txt is a link to nothing (gone/b.txt)");
   EXPECT_THAT(load_job_to_plan(job(), {"data.train=" + path("c/b.txt")}, 1).missing,
               testing::SizeIs(1));
 }

@@ -9,7 +9,7 @@
 namespace triax::test {
 namespace {
 
-// What a shell makes of the text.
+// The text as a shell reads it.
 std::string read_by_shell(const std::string& text) {
   std::string read;
   FILE* const shell = popen(("printf %s " + shell_word(text)).c_str(), "r");

@@ -156,7 +156,8 @@ TEST(Hdf5Tokens, ASingleNumberIsNotFlat) {
       add(file, name, DType::i32, {}, {42});
     }
     EXPECT_THAT(error_of([&] { open_tokens(dir.path("a.h5")); }),
-                AllOf(HasSubstr("its dataset " + name + " is not flat: it is a single number"),
+                AllOf(HasSubstr("its dataset " + name +
+                                " is not flat: it has no dimension, as a single number"),
                       HasSubstr("in a dataset of one dimension")));
   }
 }
