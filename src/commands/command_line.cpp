@@ -17,6 +17,7 @@
 #include "src/comm/launch/launcher.hpp"
 #include "src/commands/checkpoint_commands.hpp"
 #include "src/commands/config_command.hpp"
+#include "src/commands/data/data_commands.hpp"
 #include "src/commands/doctor_command.hpp"
 #include "src/commands/failure.hpp"
 #include "src/commands/generate_command.hpp"
@@ -31,18 +32,19 @@ namespace triax {
 namespace {
 
 // The order of --help.
-constexpr std::array<Command, 6> command_table = {{
+constexpr std::array<Command, 7> command_table = {{
     {"train", Launch::run, add_train},
     {"config", Launch::alone, add_config},
     {"generate", Launch::ranks, add_generate},
     {"checkpoint", Launch::ranks, add_checkpoint},
     {"tokenizer", Launch::alone, add_tokenizer},
+    {"data", Launch::ranks, add_data},
     {"doctor", Launch::ranks, add_doctor},
 }};
 
 // Planned commands, refused by name until they are built.
 void add_commands_to_come(CLI::App& app) {
-  for (const std::string name : {"plan", "evaluate", "data", "report"}) {
+  for (const std::string name : {"plan", "evaluate", "report"}) {
     CLI::App* command = app.add_subcommand(name)->group("")->allow_extras();
     command->callback([name] {
       throw UsageError(fmt::format("triax {} is not built yet", name), {},

@@ -55,6 +55,7 @@ check_includes() {
       owner["^(hdf5|H5)"]                        = "io/ tests/io/"
       owner["^liburing"]                         = "io/ benchmarks/io/"
       owner["^(pcre2|utf8proc)"]                 = "src/text/ tests/text/"
+      owner["^(zlib|zstd)[.]h"]                  = "io/ tests/io/"
       owner["^mpi[.]h"]                          = "src/comm/ kernels/base/mpi/ io/ tests/ benchmarks/"
       owner["^(hwloc|nccl)"]                     = "src/comm/ tests/support/"
       owner["^CLI/"]                             = "src/commands/ benchmarks/"

@@ -34,6 +34,8 @@ class Triax(CMakePackage, CudaPackage):
     depends_on("liburing@2.2:")
     depends_on("pcre2@10.30: +jit")
     depends_on("utf8proc@2.5:")
+    depends_on("zlib-api")
+    depends_on("zstd@1.4:")
     depends_on("fmt")
     depends_on("spdlog@1.4:")  # Spack builds these with the fmt outside of them
     depends_on("nlohmann-json@3:")
