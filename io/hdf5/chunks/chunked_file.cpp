@@ -82,7 +82,7 @@ struct ChunkedFile::Impl {
 
   void require(bool ok, const char* what) const {
     if (!ok)
-      throw Error(fmt::format("cannot {} {}", what, path), "HDF5: " + last_error(),
+      throw Error(fmt::format("cannot {} {}", what, path), last_error(),
                   "Check free space, quota and permissions of its directory");
   }
 
@@ -118,6 +118,7 @@ ChunkedFile::ChunkedFile(const std::string& path, const std::vector<ChunkedDatas
   const std::int64_t bytes = data_bytes + structure_bytes(datasets);
   require_room(directory_of(path), bytes);
   const auto lock = library_lock();
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // failures are thrown, not printed
   impl_->path = path;
   impl_->file = Handle(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
   impl_->require(static_cast<bool>(impl_->file), "create");

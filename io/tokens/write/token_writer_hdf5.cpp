@@ -32,8 +32,9 @@ class Hdf5Writer : public TokenWriter {
         tokens_{"/tokens",
                 token_bytes(TokenFormat::hdf5, output.vocabulary) == 2 ? hdf5::ChunkType::u16
                                                                        : hdf5::ChunkType::u32,
-                output.tokens, token_chunk},
-        documents_{"/documents", hdf5::ChunkType::i64, output.documents + 1, document_chunk} {}
+                output.tokens, std::min(token_chunk, output.tokens)},
+        documents_{"/documents", hdf5::ChunkType::i64, output.documents + 1,
+                   std::min(document_chunk, output.documents + 1)} {}
 
   void begin() override {}
 

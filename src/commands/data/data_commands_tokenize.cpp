@@ -23,13 +23,13 @@ constexpr double most = 9e18;
 struct Arguments {
   TokenizeOptions options;
   std::string tokenizer, format = "hdf5", invalid = "error", input_format, end_token;
-  bool append_end = true, document_per_line = false, split_sentences = false;
+  bool no_end = false, append_end = false, document_per_line = false, split_sentences = false;
   std::optional<std::uint64_t> shuffle_seed;
   int workers = 0;  // 0: this rank's share of the cores
 };
 
 std::optional<std::int32_t> end_token_of(const Arguments& arguments, const Tokenizer& tokenizer) {
-  if (!arguments.append_end) return {};
+  if (arguments.no_end) return {};
   if (!arguments.end_token.empty()) {
     const auto id = tokenizer.id_of(arguments.end_token);
     if (!id)
@@ -117,10 +117,10 @@ void add_inputs(CLI::App* command, Arguments& arguments) {
       ->type_name("DIR")
       ->required();
   command
-      ->add_option("--json-keys", options.documents.keys,
-                   "Keys of the text in JSON lines; several strings are joined")
-      ->type_name("KEY...")
-      ->capture_default_str();
+      ->add_option(
+          "--json-keys", options.documents.keys,
+          "Keys of the text in JSON lines (default: text); the strings of several are joined")
+      ->type_name("KEY");
   command
       ->add_option("--join", options.documents.join,
                    "Text between the strings of --json-keys (default: a newline)")
@@ -161,8 +161,10 @@ void add_output(CLI::App* command, Arguments& arguments) {
       ->type_name("N")
       ->check(whole_number(1, 2147483647))
       ->capture_default_str();
-  command->add_flag("--append-eod,!--no-append-eod", arguments.append_end,
-                    "Each document ends with the end token (default)");
+  CLI::Option* without =
+      command->add_flag("--no-append-eod", arguments.no_end, "No end token behind each document");
+  // Megatron-LM's option, which is the default here.
+  command->add_flag("--append-eod", arguments.append_end)->group("")->excludes(without);
   command->add_option("--end-token", arguments.end_token, "That token (default: the tokenizer's)")
       ->type_name("TOKEN");
   command->add_flag("--special-tokens", options.special_tokens_in_text,

@@ -48,6 +48,13 @@ PartWriter::PartWriter(const std::string& directory, std::size_t unit, int width
       records_(records_path_ + unfinished),
       width_(width) {}
 
+PartWriter::~PartWriter() {
+  if (finished_) return;
+  std::error_code ignored;
+  std::filesystem::remove(tokens_path_ + unfinished, ignored);
+  std::filesystem::remove(records_path_ + unfinished, ignored);
+}
+
 void PartWriter::add(std::span<const std::int32_t> ids, const TextHash& hash, bool last,
                      bool left_out) {
   if (width_ == 2) {
@@ -76,6 +83,7 @@ void PartWriter::finish(PartCounts counts) {
   // The tokens make the part whole: their name comes last.
   rename_path(records_path_ + unfinished, records_path_);
   rename_durably(tokens_path_ + unfinished, tokens_path_);
+  finished_ = true;
 }
 
 std::optional<PartCounts> part_counts(const std::string& directory, std::size_t unit) {

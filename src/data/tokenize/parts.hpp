@@ -35,6 +35,10 @@ class PartWriter {
  public:
   /// Part `unit` in `directory`; tokens of `width` bytes (2 or 4).
   PartWriter(const std::string& directory, std::size_t unit, int width);
+  /// Removes a part that was not finished: it may fill the disk.
+  ~PartWriter();
+  PartWriter(const PartWriter&) = delete;
+  PartWriter& operator=(const PartWriter&) = delete;
   /// Appends a piece. `ids` are in the range that `width` allows.
   void add(std::span<const std::int32_t> ids, const TextHash& hash, bool last, bool left_out);
   /// Writes the numbers, but those of records and tokens, and gives the part its name.
@@ -47,6 +51,7 @@ class PartWriter {
   int width_;
   std::vector<std::uint16_t> narrow_;
   PartCounts counts_;
+  bool finished_ = false;
 };
 
 /// Numbers of part `unit`; nothing where it does not exist.
