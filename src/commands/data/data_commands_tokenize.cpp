@@ -52,7 +52,7 @@ std::optional<DocumentFormat> input_format_of(const Arguments& arguments) {
   return {};
 }
 
-TokenizeOptions options_of(const Arguments& arguments, const MpiSession& session) {
+TokenizeOptions options_of(const Arguments& arguments) {
   if (arguments.split_sentences)
     throw UsageError("--split-sentences is not for causal models",
                      "it makes one entry per sentence, for BERT's pairs of sentences; a causal "
@@ -67,9 +67,16 @@ TokenizeOptions options_of(const Arguments& arguments, const MpiSession& session
                               : arguments.invalid == "skip"  ? InvalidText::skip
                                                              : InvalidText::error;
   options.shuffle_seed = arguments.shuffle_seed;
-  options.workers =
-      arguments.workers > 0 ? arguments.workers : threads_of_planned_rank(session.size());
   return options;
+}
+
+// Collective. Threads of this rank: what is asked for, or its share of the node's cores.
+int workers_of(const Arguments& arguments, const MpiSession& session) {
+  if (arguments.workers > 0) return arguments.workers;
+  GridShape shape;
+  shape.data = session.size();
+  constexpr double timeout = 120.0;
+  return threads_of_rank(ProcessGrid(MPI_COMM_WORLD, shape, {}, timeout, MemorySpace::host));
 }
 
 std::string summary(const TokenizeReport& report, double seconds) {
@@ -97,7 +104,8 @@ void tokenize_files(const Arguments& arguments, const MpiSession& session) {
   const auto begin = std::chrono::steady_clock::now();
   const Ranks ranks(MPI_COMM_WORLD);
   TokenizeOptions options;
-  agreed(ranks, [&] { options = options_of(arguments, session); });
+  agreed(ranks, [&] { options = options_of(arguments); });
+  options.workers = workers_of(arguments, session);
   const TokenizeReport report = tokenize(options, ranks);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   if (session.rank() == 0) print_out(summary(report, seconds.count()));

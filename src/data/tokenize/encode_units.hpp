@@ -10,13 +10,6 @@
 
 namespace triax {
 
-struct EncodeJob {
-  const TokenizeOptions& options;
-  const std::vector<InputFile>& files;
-  const std::vector<Unit>& units;
-  std::string directory;  // of the parts
-};
-
 /// Called on every rank a few times per second with the bytes read by all ranks so far.
 using EncodeProgress = std::function<void(std::int64_t bytes)>;
 

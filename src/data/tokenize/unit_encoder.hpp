@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "src/data/tokenize/encode_units.hpp"
 #include "src/data/tokenize/parts.hpp"
+#include "src/data/tokenize/units.hpp"
 
 namespace triax {
 

@@ -20,6 +20,14 @@ struct Unit {
   std::int64_t cost = 0;          // bytes of text, estimated for compressed files
 };
 
+/// Units to be encoded.
+struct EncodeJob {
+  const TokenizeOptions& options;
+  const std::vector<InputFile>& files;
+  const std::vector<Unit>& units;
+  std::string directory;  // of the parts
+};
+
 /// Cuts the files into units of 16 MiB or more, at most about 4096 of them beside those of
 /// compressed files, which are never cut. Depends on the files alone.
 std::vector<Unit> cut_units(const std::vector<InputFile>& files);
