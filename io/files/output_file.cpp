@@ -55,9 +55,9 @@ void OutputFile::flush() {
   buffer_.clear();
 }
 
-void OutputFile::close() {
+void OutputFile::close(Sync sync) {
   flush();
-  if (::fsync(fd_) != 0 && errno != EINVAL) fail(path_, "sync", errno);
+  if (sync == Sync::waits && ::fsync(fd_) != 0 && errno != EINVAL) fail(path_, "sync", errno);
   if (::close(std::exchange(fd_, -1)) != 0) fail(path_, "close", errno);
 }
 

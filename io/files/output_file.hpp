@@ -27,9 +27,10 @@ class OutputFile {
   /// Writes at byte `at`, past the buffer. Threads may call it at once, for ranges apart.
   void write_at(std::int64_t at, std::span<const std::byte> data) const;
   std::int64_t bytes() const { return at_ + std::ssize(buffer_); }  // appended so far
-  /// Writes the buffer, and closes the file with its data on disk. Without it the file's content is
-  /// undefined.
-  void close();
+  /// Whether close() waits for the disk. Files that a restart makes again need not be on it.
+  enum class Sync : std::uint8_t { waits, does_not };
+  /// Writes the buffer and closes the file. Without it the file's content is undefined.
+  void close(Sync sync = Sync::waits);
 
  private:
   void flush();

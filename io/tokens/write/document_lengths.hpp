@@ -16,7 +16,7 @@ class LengthsWriter {
  public:
   explicit LengthsWriter(const std::string& path) : file_(path) {}
   void add(std::int64_t tokens) { file_.append_values(std::span<const std::int64_t>(&tokens, 1)); }
-  void close() { file_.close(); }
+  void close() { file_.close(OutputFile::Sync::does_not); }
 
  private:
   OutputFile file_;

@@ -52,7 +52,7 @@ class Hdf5Writer : public TokenWriter {
     OutputFile file(extent_path(extent));
     file.append_values(std::span<const std::int64_t>(sizes));
     file.append(data);
-    file.close();
+    file.close(OutputFile::Sync::does_not);
   }
 
   void finish(const std::string& lengths, const TokenFacts& facts) override {

@@ -29,7 +29,7 @@ class LlmcWriter : public TokenWriter {
       header[2] = static_cast<std::int32_t>(shard_end(s) - s * output_.shard_tokens);
       OutputFile shard(working(s));
       shard.append_values(std::span<const std::int32_t>(header));
-      shard.close();
+      shard.close(OutputFile::Sync::does_not);
       reserve_space(working(s), header_bytes + header[2] * std::int64_t{width_});
     }
   }

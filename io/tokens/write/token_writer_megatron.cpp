@@ -28,7 +28,7 @@ class MegatronWriter : public TokenWriter {
         facts_(working_name(output, output.prefix + ".json")) {}
 
   void begin() override {
-    OutputFile(tokens_).close();
+    OutputFile(tokens_).close(OutputFile::Sync::does_not);
     reserve_space(tokens_, output_.tokens * width_);
   }
 

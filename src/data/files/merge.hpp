@@ -12,8 +12,8 @@ namespace triax {
 
 struct MergeOptions {
   std::vector<std::string> files;
-  std::string out;                    // PREFIX
-  std::optional<TokenFormat> format;  // nothing: that of the first file
+  std::string out;                         // PREFIX
+  std::optional<TokenFormat> format = {};  // nothing: that of the first file
   std::int64_t shard_tokens = 100'000'000;
 };
 

@@ -58,7 +58,7 @@ void write_tables(const TokenizeOptions& options, const std::string& directory, 
       ++kept;
     }
   }
-  for (const auto& table : tables) table->close();
+  for (const auto& table : tables) table->close(OutputFile::Sync::does_not);
 }
 
 [[noreturn]] void fail_without_documents(const OutputSet& set) {

@@ -51,7 +51,10 @@ Found look_for_outputs(const TokenizeOptions& options, const std::string& job) {
 }
 
 void remove_remains(const std::string& prefix, const std::string& job) {
-  if (job_of(WorkDirectory::path_of(prefix)) == job) WorkDirectory(prefix, job).remove();
+  const std::string path = WorkDirectory::path_of(prefix);
+  const std::string left = job_of(path);
+  // Empty: it was killed while it removed its directory.
+  if (is_there(path) && (left == job || left.empty())) WorkDirectory(prefix, job).remove();
 }
 
 WorkDirectory::WorkDirectory(const std::string& prefix, const std::string& job)

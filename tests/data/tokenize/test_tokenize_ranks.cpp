@@ -17,7 +17,7 @@ class TokenizeRanks : public testing::Test {
       if (ranks_.rank != 0) return;
       const std::string lines = corpus(900000, 250000);
       dir_.file("a.jsonl", lines);
-      dir_.file("b.jsonl.gz", gzipped(lines.substr(0, lines.size() / 2) + "\n"));
+      dir_.file("b.jsonl.gz", gzipped(lines.substr(0, lines.size() / 2) + "broken\n"));
       std::string text;
       for (int i = 0; text.size() < 17U << 20; ++i) text += "line " + std::to_string(i) + "\n";
       dir_.file("c.txt", text);
