@@ -107,7 +107,7 @@ TEST(Utf8, ValidAndRepaired) {
     return out;
   };
   const std::string mark(replacement_character);
-  EXPECT_EQ(valid_utf8("plain and \xc3\xa9 and \xf4\x8f\xbf\xbf"), 20U);
+  EXPECT_EQ(valid_utf8("plain and \xc3\xa9 and \xf4\x8f\xbf\xbf"), 21U);
   EXPECT_EQ(valid_utf8("0123456789\xff"), 10U);
   EXPECT_EQ(repaired("a\xff"
                      "b"),

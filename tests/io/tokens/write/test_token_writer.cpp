@@ -23,7 +23,8 @@ struct Written {
 class TokenWriters : public testing::TestWithParam<Written> {
  protected:
   // Documents of 1, 2, 3, ... tokens; token i is a number below the vocabulary.
-  void write(std::int64_t documents, std::int64_t shard_tokens = 1'000'000) {
+  void write(std::int64_t documents, std::int64_t shard_tokens = 2'000'000) {
+    std::filesystem::remove(first());
     std::filesystem::create_directories(dir_.path("work"));
     LengthsWriter lengths(dir_.path("work/lengths"));
     for (std::int64_t d = 1; d <= documents; ++d) lengths.add(d);
