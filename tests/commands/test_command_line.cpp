@@ -43,7 +43,7 @@ TEST(CommandLine, WhatNeedsNoRanksDoesNotStartMpi) {
 TEST(CommandLine, WhatIsMissingOrTooMuchIsNamed) {
   expect_usage_error("",
                      "triax needs a command (train, config, generate, checkpoint, tokenizer, "
-                     "doctor). See triax --help");
+                     "data, doctor). See triax --help");
   expect_usage_error("checkpoint",
                      "triax checkpoint needs a command (list, inspect, verify, diff, export, "
                      "import). See triax checkpoint "

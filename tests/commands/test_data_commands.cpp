@@ -69,9 +69,9 @@ TEST_F(DataCommands, WrongOptionsAreRefused) {
 }
 
 TEST_F(DataCommands, AFullDiskLeavesNoOutput) {
-  dir_.file("a.jsonl", "{\"t\": \"" + std::string(5 << 20, 'x') + "\"}\n");
+  dir_.file("a.jsonl", "{\"t\": \"" + std::string(15 << 20, 'x') + "\"}\n");
   const Outcome outcome = outcome_of_script(
-      "ulimit -f 1024; " +
+      "ulimit -f 20000; " +
       command_of("data tokenize " + shell_word(in_) +
                  " --tokenizer bytes --json-keys t --no-append-eod --out " + shell_word(out_)));
   EXPECT_EQ(outcome.status, 3) << outcome.text;
