@@ -3,6 +3,7 @@
 // Lines and pieces of a ByteSource, in memory bounded by the longest of them.
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "io/documents/byte_source.hpp"

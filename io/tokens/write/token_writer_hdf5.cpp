@@ -3,6 +3,7 @@
 // the number of tokens), both chunked and compressed; the facts are attributes of the root. Each
 // extent is compressed into a file of its own, and one process joins them.
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 
 #include "io/documents/byte_source.hpp"

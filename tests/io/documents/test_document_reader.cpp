@@ -2,6 +2,8 @@
 // Documents of files and of their ranges, line_reader and text_pieces included.
 #include "io/documents/document_reader.hpp"
 
+#include <algorithm>
+
 #include "io/documents/line_reader.hpp"
 #include "io/documents/text_pieces.hpp"
 #include "tests/io/document_fixtures.hpp"
