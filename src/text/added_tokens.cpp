@@ -26,7 +26,9 @@ bool is_word(std::string_view text, std::size_t at) {
 
 AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
   std::erase_if(tokens_, [](const AddedToken& token) { return token.content.empty(); });
-  std::ranges::stable_sort(tokens_, {}, &AddedToken::content);
+  std::ranges::sort(tokens_, {}, [](const AddedToken& token) {
+    return std::pair<const std::string&, std::int32_t>(token.content, token.id);
+  });
   for (const AddedToken& token : tokens_)
     first_bytes_[static_cast<unsigned char>(token.content.front())] = true;
 }

@@ -3,6 +3,8 @@
 
 #include <utf8proc.h>
 
+#include <algorithm>
+#include <array>
 #include <bitset>
 #include <cstring>
 
@@ -13,6 +15,31 @@ namespace triax {
 namespace {
 
 constexpr std::size_t points = 0x110000;
+
+// Characters of Unicode 10 to 16 that a normal form would change, order or compose. Hugging Face
+// tokenizers has the tables of Unicode 9, to which they are unassigned.
+struct Range {
+  char32_t first, last;
+};
+constexpr std::array<Range, 56> newer = {
+    {{0x7FD, 0x7FD},     {0x897, 0x897},     {0x898, 0x89F},     {0x8CA, 0x8D3},
+     {0x9FE, 0x9FE},     {0xC3C, 0xC3C},     {0xD3B, 0xD3C},     {0xEBA, 0xEBA},
+     {0x1715, 0x1715},   {0x1ABF, 0x1ACE},   {0x1DF6, 0x1DFA},   {0x32FF, 0x32FF},
+     {0xA7F2, 0xA7F4},   {0xA82C, 0xA82C},   {0xAB69, 0xAB69},   {0x105C9, 0x105C9},
+     {0x105E4, 0x105E4}, {0x10781, 0x10785}, {0x10787, 0x107B0}, {0x107B2, 0x107BA},
+     {0x10D24, 0x10D27}, {0x10D69, 0x10D6D}, {0x10EAB, 0x10EAC}, {0x10EFD, 0x10EFF},
+     {0x10F46, 0x10F50}, {0x10F82, 0x10F85}, {0x11070, 0x11070}, {0x1133B, 0x1133B},
+     {0x11382, 0x113D0}, {0x1145E, 0x1145E}, {0x11839, 0x1183A}, {0x11938, 0x11938},
+     {0x1193D, 0x1193E}, {0x11943, 0x11943}, {0x119E0, 0x119E0}, {0x11A34, 0x11A34},
+     {0x11A47, 0x11A47}, {0x11A99, 0x11A99}, {0x11D42, 0x11D42}, {0x11D44, 0x11D45},
+     {0x11D97, 0x11D97}, {0x11F41, 0x11F42}, {0x16121, 0x16128}, {0x1612F, 0x1612F},
+     {0x16D63, 0x16D6A}, {0x16FF0, 0x16FF1}, {0x1CCD6, 0x1CCF9}, {0x1E030, 0x1E06D},
+     {0x1E08F, 0x1E08F}, {0x1E130, 0x1E136}, {0x1E2AE, 0x1E2AE}, {0x1E2EC, 0x1E2EF},
+     {0x1E4EC, 0x1E4EF}, {0x1E5EE, 0x1E5EF}, {0x1F16C, 0x1F16C}, {0x1FBF0, 0x1FBF9}}};
+
+bool is_newer(char32_t c) {
+  return std::ranges::any_of(newer, [c](Range r) { return c >= r.first && c <= r.last; });
+}
 
 utf8proc_option_t options_of(NormalForm form) {
   const bool composed = form == NormalForm::nfc || form == NormalForm::nfkc;
@@ -30,6 +57,7 @@ class Form final : public Normalizer {
     for (char32_t c = 0x80; c < last_point; ++c) {
       const bool hangul = c >= 0xAC00 && c <= 0xD7A3;
       if (is_ideograph(c) || (hangul && composed) || (c >= 0xD800 && c <= 0xDFFF)) continue;
+      if (is_newer(c)) continue;
       const std::size_t decomposed = decompose(c, buffer);
       if (composed && decomposed > 1) active_.set(static_cast<std::size_t>(buffer.back()));
       if (utf8proc_get_property(static_cast<std::int32_t>(c))->combining_class != 0 ||
@@ -50,7 +78,8 @@ class Form final : public Normalizer {
         continue;
       }
       // The character before may compose with those that follow it.
-      const char* const start = at > copied ? previous_code_point(copied, at) : at;
+      const char* start = at > copied ? previous_code_point(copied, at) : at;
+      if (is_newer(code_point_at(start, end).value)) start = at;
       while (at < end && *at < 0 && active_[code_point_at(at, end).value])
         at += code_point_at(at, end).bytes;
       out.append(copied, start);

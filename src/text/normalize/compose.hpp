@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Unicode's normalization forms (UAX #15), by utf8proc.
+// Unicode's normalization forms (UAX #15) of the characters of Unicode 9, by utf8proc.
 #include <cstdint>
 #include <memory>
 
