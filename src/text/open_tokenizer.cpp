@@ -81,6 +81,7 @@ OpenedTokenizer open_with_facts(const std::string& path) {
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   PipelineParts parts = parse(text, opened.config, opened);
   if (opened.config.end) parts.end = *opened.config.end;
+  parts.end_id = opened.config.end_id;
   opened.added = parts.added.size();
   opened.special = static_cast<std::size_t>(
       std::ranges::count_if(parts.added, [](const AddedToken& token) { return token.special; }));

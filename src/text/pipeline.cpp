@@ -28,7 +28,10 @@ class Pipeline final : public Tokenizer {
                            parts_.in_normalized.end());
     raw_ = AddedTokenFinder(std::move(raw));
     normalized_ = AddedTokenFinder(std::move(normalized_ones));
-    if (!parts_.end.empty()) end_ = id_of(parts_.end);
+    if (!parts_.end.empty())
+      end_ = id_of(parts_.end);
+    else if (parts_.end_id && !token(*parts_.end_id).empty())
+      end_ = parts_.end_id;
   }
 
   std::unique_ptr<Encoder> encoder() const override;

@@ -4,6 +4,7 @@
 // the raw text; each rest is normalized, added tokens of normalized text are cut out of it, and
 // what is left is cut into pieces that the model encodes.
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,8 @@ struct PipelineParts {
   bool byte_level = false;                  // the vocabulary holds bytes
   std::vector<std::int32_t> before, after;  // added by add_special_tokens
   DecodeSteps decode_steps;                 // of a byte-level model: none but the bytes
-  std::string end;                          // text of end_token(); empty: none
+  std::string end;                          // text of end_token(); empty: see end_id
+  std::optional<std::int32_t> end_id;       // end_token() if `end` is empty
   std::string fingerprint;
 };
 

@@ -91,6 +91,26 @@ TEST(OpenTokenizer, SplitsSpecialTokensUnlessTheyAreAllowed) {
   EXPECT_EQ(tokenizer->decode(taken, true), "a");
 }
 
+// GPT-2's published tokenizer_config.json does not name the end, its config.json does.
+TEST(OpenTokenizer, TakesTheEndOfDocumentsFromTheModelIfNothingElseNamesIt) {
+  namespace fs = std::filesystem;
+  const fs::path directory = fs::path(testing::TempDir()) / "tokenizer-of-a-model";
+  fs::create_directories(directory);
+  fs::copy_file(folder + "gpt2/tokenizer.json", directory / "tokenizer.json",
+                fs::copy_options::overwrite_existing);
+  const auto end = [&](const char* file, const char* text) {
+    std::ofstream(directory / file) << text;
+    return open_tokenizer(directory)->end_token();
+  };
+  EXPECT_EQ(end("config.json", R"({"vocab_size": 300})"), std::nullopt);
+  EXPECT_EQ(end("config.json", R"({"eos_token_id": 5})"), 5);
+  EXPECT_EQ(end("config.json", R"({"eos_token_id": [7, 9]})"), 7);
+  EXPECT_EQ(end("config.json", R"({"eos_token_id": 99999999})"), std::nullopt);
+  const std::string third = open_tokenizer(directory)->token(3);
+  EXPECT_EQ(end("tokenizer_config.json", nlohmann::json{{"eos_token", third}}.dump().c_str()), 3);
+  fs::remove_all(directory);
+}
+
 TEST(OpenTokenizer, RefusesWhatIsNoTokenizer) {
   EXPECT_THAT(error_of([] { open_tokenizer("/nowhere/at all"); }), HasSubstr("does not exist"));
   EXPECT_THAT(error_of([] { open_tokenizer(folder); }), HasSubstr("has no tokenizer"));

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "kernels/base/check.hpp"
@@ -56,6 +57,15 @@ std::vector<AddedToken> added_tokens(const json& config, const std::string& path
   return tokens;
 }
 
+// A token's id, or the first of a list of ids.
+std::optional<std::int32_t> token_id(const json& config, const char* key) {
+  json value = config.value(key, json());
+  if (value.is_array() && !value.empty()) value = json(value.front());
+  if (!value.is_number_integer() || value < 0 || value > std::numeric_limits<std::int32_t>::max())
+    return {};
+  return value.get<std::int32_t>();
+}
+
 bool is_set(const json& config, const char* key) {
   const auto at = config.find(key);
   return at != config.end() && at->is_boolean() && at->get<bool>();
@@ -82,6 +92,10 @@ TokenizerConfig read_tokenizer_config(const std::string& directory) {
     if (const auto name = token(config, "tokenizer_class")) found.tokenizer_class = *name;
     if (found.added.empty()) found.added = added_tokens(config, path);
   }
+  const std::string model = directory + "/config.json";
+  if (!found.end && std::filesystem::exists(model))
+    if (const json config = read_json(model); config.is_object())
+      found.end_id = token_id(config, "eos_token_id");
   return found;
 }
 

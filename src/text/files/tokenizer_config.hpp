@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Files beside a tokenizer: tokens that begin, end and fill texts, and more of its tokens.
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,13 +10,15 @@
 
 namespace triax {
 
-/// Values of tokenizer_config.json; of special_tokens_map.json where that has none.
+/// Values of tokenizer_config.json; of special_tokens_map.json where that has none. GPT-2's
+/// published files name the end in config.json alone.
 struct TokenizerConfig {
   std::optional<std::string> begin, end, pad, unk;
-  std::string tokenizer_class;    // empty: not named
-  bool add_begin = false;         // add_bos_token
-  bool add_end = false;           // add_eos_token
-  std::vector<AddedToken> added;  // added_tokens_decoder
+  std::optional<std::int32_t> end_id;  // eos_token_id of config.json, if there is no `end`
+  std::string tokenizer_class;         // empty: not named
+  bool add_begin = false;              // add_bos_token
+  bool add_end = false;                // add_eos_token
+  std::vector<AddedToken> added;       // added_tokens_decoder
 };
 
 /// Empty where the directory has none of the files. UsageError where one cannot be read.
