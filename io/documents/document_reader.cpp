@@ -101,7 +101,7 @@ class LineDocuments : public DocumentReader {
     } else {
       if (line.ends_with('\r')) line.remove_suffix(1);
       const auto text =
-          checked_utf8(line, options_.invalid, repaired_, counts_, [&](std::size_t at) {
+          checked_utf8(line, options_.invalid, repaired_, counted(), [&](std::size_t at) {
             fail_for_utf8(file_.path, number(), byte_of(line, at), "is not UTF-8");
           });
       finish(text);
@@ -110,7 +110,7 @@ class LineDocuments : public DocumentReader {
   }
 
   void finish(std::optional<std::string_view> text) {
-    if (!text) ++counts_.invalid;
+    if (!text) ++counted().invalid;
     rest_ = text.value_or(std::string_view());
     text_bytes_ = rest_.size();
   }
@@ -126,7 +126,7 @@ class LineDocuments : public DocumentReader {
     for (std::size_t i = 0; i < strings.size(); ++i) {
       if (i > 0) text_ += options_.join;
       const auto raw =
-          checked_utf8(strings[i], options_.invalid, repaired_, counts_, [&](std::size_t at) {
+          checked_utf8(strings[i], options_.invalid, repaired_, counted(), [&](std::size_t at) {
             fail_for_utf8(file_.path, number(), byte_of(strings[i], at), "is not UTF-8");
           });
       if (!raw) return finish({});
@@ -142,7 +142,7 @@ class LineDocuments : public DocumentReader {
     std::size_t replaced = 0;
     const bool replaces = options_.invalid == InvalidText::replace;
     const auto half = append_unescaped(raw, text_, replaces ? &replaced : nullptr);
-    counts_.replaced += static_cast<std::int64_t>(replaced);
+    counted().replaced += static_cast<std::int64_t>(replaced);
     if (half && options_.invalid == InvalidText::error)
       fail_for_utf8(file_.path, number(), byte_of(string, *half),
                     "begins half of a surrogate pair, which has no UTF-8");
@@ -150,7 +150,7 @@ class LineDocuments : public DocumentReader {
   }
 
   void bad(const std::string& what, const std::string& why) {
-    ++counts_.bad_lines;
+    ++counted().bad_lines;
     bad_line_(fmt::format("{}:{}: {} is not as expected", file_.path, number(), what), why);
   }
 
@@ -203,7 +203,7 @@ class TextDocument : public DocumentReader {
     if (seen.empty()) return false;
     last_ = seen.size() > to_nominal ? piece_cut(seen, to_nominal) : seen.size();
     const auto text = checked_utf8(
-        seen.substr(0, last_), options_.invalid, repaired_, counts_, [&](std::size_t at) {
+        seen.substr(0, last_), options_.invalid, repaired_, counted(), [&](std::size_t at) {
           const auto lines = compressed_ ? lines_ : lines_before(file_.path, window_.offset());
           fail_for_utf8(
               file_.path,
@@ -212,7 +212,7 @@ class TextDocument : public DocumentReader {
                   1,
               window_.offset() + static_cast<std::int64_t>(at), "is not UTF-8");
         });
-    if (!text) ++counts_.invalid;
+    if (!text) ++counted().invalid;
     piece = {.text = text.value_or(std::string_view()),
              .last = seen.size() == last_,
              .left_out = !text.has_value()};

@@ -43,6 +43,9 @@ class DocumentReader {
   const ReadCounts& counts() const { return counts_; }
 
  protected:
+  ReadCounts& counted() { return counts_; }
+
+ private:
   ReadCounts counts_;
 };
 
