@@ -3,6 +3,7 @@
 #include "io/documents/document_reader.hpp"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "io/documents/line_reader.hpp"
 #include "io/documents/text_pieces.hpp"
@@ -25,7 +26,7 @@ std::string json_lines(int count) {
 // About 10 MiB in lines of words, so that it is cut twice.
 std::string long_text() {
   std::string text;
-  for (int i = 0; text.size() < 10U << 20; ++i)
+  for (std::int64_t i = 0; text.size() < 10U << 20; ++i)
     text += "line " + std::to_string(i * 7919) + " of a long text\n" + (i % 5 == 0 ? "\n" : "");
   return text;
 }
