@@ -9,8 +9,8 @@
 #include "io/documents/json_fields.hpp"
 #include "io/documents/line_reader.hpp"
 #include "io/documents/text_pieces.hpp"
-#include "io/documents/utf8.hpp"
 #include "kernels/base/check.hpp"
+#include "kernels/base/utf8.hpp"
 
 namespace triax {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <utility>
 
-#include "io/documents/utf8.hpp"
 #include "kernels/base/check.hpp"
+#include "kernels/base/utf8.hpp"
 
 namespace triax {
 namespace {
@@ -269,7 +269,7 @@ std::optional<std::size_t> append_unescaped(std::string_view raw, std::string& o
     const char32_t low =
         is_high_half(code) && rest.starts_with("\\u") ? code_at(rest.substr(2)) : 0;
     if (is_low_half(low)) {
-      append_utf8(0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00), out);
+      append_utf8(out, 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00));
       at += 12;
       continue;
     }
@@ -278,7 +278,7 @@ std::optional<std::size_t> append_unescaped(std::string_view raw, std::string& o
       ++*replaced;
       out.append(replacement_character);
     } else {
-      append_utf8(code, out);
+      append_utf8(out, code);
     }
     at += 6;
   }

@@ -15,6 +15,7 @@
 #include "io/files/shell_word.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "kernels/base/process/host_name.hpp"
+#include "kernels/base/utf8.hpp"
 #include "src/config/resolve/resolved_paths.hpp"
 #include "src/config/source/absolute_path.hpp"
 #include "src/launch/requeue.hpp"
@@ -33,13 +34,6 @@ std::string escaped(const std::string& text) {
                  ? std::string(1, c)
                  : fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
   return shown;
-}
-
-bool is_utf8(const std::string& text) {
-  const nlohmann::json value = text;
-  using Handler = nlohmann::json::error_handler_t;
-  return value.dump(-1, ' ', false, Handler::ignore) ==
-         value.dump(-1, ' ', false, Handler::replace);
 }
 
 // Warns of paths that job.json, which is UTF-8, cannot hold.

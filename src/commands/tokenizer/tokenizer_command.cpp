@@ -12,9 +12,9 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/base/check.hpp"
+#include "kernels/base/utf8.hpp"
 #include "src/commands/process/standard_output.hpp"
 #include "src/text/open_tokenizer.hpp"
-#include "src/text/unicode/utf8.hpp"
 
 namespace triax {
 namespace {

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/text/decode/decoder.hpp"
 
+#include "kernels/base/utf8.hpp"
 #include "src/text/model/vocabulary.hpp"
 #include "src/text/normalize/normalizer.hpp"
 #include "src/text/split/make_splitter.hpp"
-#include "src/text/unicode/utf8.hpp"
 
 namespace triax {
 namespace {
-
-constexpr const char* replacement_character = "\xEF\xBF\xBD";
 
 std::string joined(const std::vector<std::string>& tokens) {
   std::string text;
@@ -51,7 +49,7 @@ class BytesFromFallback final : public DecodeStep {
       if (is_utf8(run))
         out.push_back(run);
       else
-        out.insert(out.end(), run.size(), replacement_character);
+        out.insert(out.end(), run.size(), std::string(replacement_character));
       run.clear();
     };
     for (std::string& token : tokens) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "kernels/base/utf8.hpp"
 #include "src/text/unicode/utf8.hpp"
 
 namespace triax {

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "kernels/base/check.hpp"
+#include "kernels/base/utf8.hpp"
 #include "src/text/unicode/utf8.hpp"
 
 namespace triax {

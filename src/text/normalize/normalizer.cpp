@@ -3,6 +3,7 @@
 
 #include <utf8proc.h>
 
+#include "kernels/base/utf8.hpp"
 #include "src/text/unicode/classes.hpp"
 
 namespace triax {

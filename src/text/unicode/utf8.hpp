@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Code points of UTF-8 text.
+#include <cstddef>
 #include <cstdint>
-#include <string>
-#include <string_view>
 
 namespace triax {
 
@@ -40,11 +39,5 @@ inline const char* previous_code_point(const char* begin, const char* at) {
     --start;
   return start;
 }
-
-/// Appends a code point as UTF-8.
-void append_utf8(std::string& text, char32_t value);
-
-/// Whether the text is UTF-8 without errors.
-bool is_utf8(std::string_view text);
 
 }  // namespace triax

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <random>
 
-#include "src/text/unicode/utf8.hpp"
+#include "kernels/base/utf8.hpp"
 
 namespace triax {
 namespace {

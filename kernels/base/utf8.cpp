@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "io/documents/utf8.hpp"
+#include "kernels/base/utf8.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -83,7 +83,7 @@ std::size_t append_repaired(std::string_view text, std::string& out) {
   return replaced;
 }
 
-void append_utf8(char32_t code, std::string& out) {
+void append_utf8(std::string& out, char32_t code) {
   const auto byte = [&](char32_t value) { out.push_back(static_cast<char>(value)); };
   if (code < 0x80) return byte(code);
   if (code < 0x800) {
