@@ -6,7 +6,6 @@
 #include <mutex>
 #include <thread>
 
-#include "io/documents/byte_source.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/mpi/first_failure.hpp"
 #include "src/data/tokenize/parts.hpp"
@@ -68,7 +67,7 @@ class OutputReader {
         continue;
       }
       const auto here = static_cast<std::size_t>(std::min(bytes - at, std::ssize(pending_)));
-      read(path, at, pending_.first(here));
+      read_part(path, at, pending_.first(here));
       pending_ = pending_.subspan(here);
       at += static_cast<std::int64_t>(here);
     }
@@ -85,18 +84,6 @@ class OutputReader {
       part_bytes_ = counts->tokens * width_;
     }
     return part_bytes_;
-  }
-
-  static void read(const std::string& path, std::int64_t at, std::span<std::byte> out) {
-    const auto source = open_plain(path, at);
-    const std::span<char> bytes(reinterpret_cast<char*>(out.data()), out.size());
-    for (std::size_t filled = 0; filled < bytes.size();) {
-      const std::size_t count = source->read(bytes.subspan(filled));
-      if (count == 0)
-        throw Error(path + " is damaged", "it is shorter than its part",
-                    "Remove its directory and run the command again");
-      filled += count;
-    }
   }
 
   const Layout& layout_;

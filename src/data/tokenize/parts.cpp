@@ -22,8 +22,9 @@ std::string records_path(const std::string& directory, std::size_t unit) {
   return fmt::format("{}/{:06d}.documents", directory, unit);
 }
 
-// Bytes [begin, begin + out.size()) of a file.
-void read_exactly(const std::string& path, std::int64_t begin, std::span<std::byte> out) {
+}  // namespace
+
+void read_part(const std::string& path, std::int64_t begin, std::span<std::byte> out) {
   const auto source = open_plain(path, begin);
   const std::span<char> bytes(reinterpret_cast<char*>(out.data()), out.size());
   for (std::size_t filled = 0; filled < bytes.size();) {
@@ -34,8 +35,6 @@ void read_exactly(const std::string& path, std::int64_t begin, std::span<std::by
     filled += count;
   }
 }
-
-}  // namespace
 
 std::string part_tokens_path(const std::string& directory, std::size_t unit) {
   return fmt::format("{}/{:06d}.tokens", directory, unit);
@@ -94,7 +93,7 @@ std::optional<PartCounts> part_counts(const std::string& directory, std::size_t 
   const std::int64_t begin = bytes - static_cast<std::int64_t>(sizeof(PartCounts));
   if (error || begin < 0) return {};
   PartCounts counts;
-  read_exactly(path, begin, std::as_writable_bytes(std::span(&counts, 1)));
+  read_part(path, begin, std::as_writable_bytes(std::span(&counts, 1)));
   return counts;
 }
 
@@ -120,7 +119,7 @@ bool DocumentScan::next_record(PieceRecord& record) {
   }
   if (at_ == block_.size()) {
     block_.resize(static_cast<std::size_t>(std::min(left_, block_records)) * sizeof(Record));
-    read_exactly(records_path(directory_, part_), file_at_, block_);
+    read_part(records_path(directory_, part_), file_at_, block_);
     file_at_ += std::ssize(block_);
     at_ = 0;
   }

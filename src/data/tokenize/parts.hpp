@@ -2,6 +2,7 @@
 #pragma once
 // Parts: the encoded documents of one unit, on disk between encoding and output. A part that has
 // its name is whole.
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -59,6 +60,9 @@ std::optional<PartCounts> part_counts(const std::string& directory, std::size_t 
 
 /// File of a part's tokens.
 std::string part_tokens_path(const std::string& directory, std::size_t unit);
+
+/// Bytes [begin, begin + out.size()) of a file of a part. Error where it is shorter.
+void read_part(const std::string& path, std::int64_t begin, std::span<std::byte> out);
 
 /// The pieces of parts 0, 1, ... in order, as documents.
 class DocumentScan {
