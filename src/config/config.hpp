@@ -74,13 +74,36 @@ struct ModelConfig {
   Trainability trainability;
 };
 
+/// Share of a source until a step.
+struct SourceWeight {
+  double weight = 1.0;
+  std::int64_t until_step = 0;  // the first step with the next weight; 0: to the end
+  bool operator==(const SourceWeight&) const = default;
+};
+
+/// Files of data.train that are blended with others, sample by sample, to a weight.
+struct DataSource {
+  std::size_t files = 0;                   // number of files, after those of the sources before
+  std::vector<SourceWeight> weights = {};  // in the order of their steps; at least one
+  bool operator==(const DataSource&) const = default;
+};
+
+/// What a sequence of several documents is to a model: one text, or documents that do not see each
+/// other.
+enum class Documents : std::uint8_t { join, mask };
+
 struct DataConfig {
-  std::vector<std::string> train;  // files, globs expanded, in order
+  std::vector<std::string> train;        // files, globs expanded, in order
+  std::vector<DataSource> sources = {};  // of train; empty: one source
   std::vector<std::string> valid;
-  int sequence_length = 1024;  // T
+  Documents documents = Documents::join;
+  bool mask_end_token_loss = false;  // a label that begins another document is not trained
+  int sequence_length = 1024;        // T
   bool shuffle = true;
   std::uint64_t seed = 1234;
   std::string tokenizer = "bytes";
+  std::string tokenizer_hash =
+      {};  // SHA-256 of the tokenizer that travels with the run; empty: none
 };
 
 struct ParallelConfig {
@@ -105,6 +128,12 @@ struct LossSpikeConfig {
   int max_rollbacks = 3;  // near one step; one more spike there stops the run
 };
 
+/// Exponential moving average of the weights, beside the run's own.
+struct WeightAverageConfig {
+  double decay = 0.0;         // 0: no average
+  std::int64_t interval = 1;  // steps between updates
+};
+
 struct RunConfig {
   std::int64_t steps = 100;
   std::uint64_t seed = 1234;
@@ -118,6 +147,7 @@ struct RunConfig {
   double collective_timeout = 600.0;  // seconds a rank waits for the others, at most
   std::int64_t max_bad_steps = 3;     // skipped in a row because loss or gradient is not finite
   LossSpikeConfig loss_spike;
+  WeightAverageConfig ema;
   /// Memory that holds and computes the tensors; none: GPUs if every rank has one, else CPUs.
   std::optional<MemorySpace> space;
 };
@@ -151,6 +181,7 @@ struct OptimizerGroup {
   std::string match;  // pattern of tensor names: * ? [...]
   double rate = 1.0;  // learning rate, as a factor of that of the other tensors
   std::optional<double> weight_decay = {};  // none: as for the other tensors
+  std::string optimizer = {};               // "Muon" or "AdamW", under Muon; empty: by the shape
   bool operator==(const OptimizerGroup&) const = default;
 };
 
