@@ -128,12 +128,6 @@ struct LossSpikeConfig {
   int max_rollbacks = 3;  // near one step; one more spike there stops the run
 };
 
-/// Exponential moving average of the weights, beside the run's own.
-struct WeightAverageConfig {
-  double decay = 0.0;         // 0: no average
-  std::int64_t interval = 1;  // steps between updates
-};
-
 struct RunConfig {
   std::int64_t steps = 100;
   std::uint64_t seed = 1234;
@@ -147,7 +141,6 @@ struct RunConfig {
   double collective_timeout = 600.0;  // seconds a rank waits for the others, at most
   std::int64_t max_bad_steps = 3;     // skipped in a row because loss or gradient is not finite
   LossSpikeConfig loss_spike;
-  WeightAverageConfig ema;
   /// Memory that holds and computes the tensors; none: GPUs if every rank has one, else CPUs.
   std::optional<MemorySpace> space;
 };
@@ -185,6 +178,12 @@ struct OptimizerGroup {
   bool operator==(const OptimizerGroup&) const = default;
 };
 
+/// Exponential moving average of the weights, beside the run's own.
+struct WeightAverageConfig {
+  double decay = 0.0;         // 0: no average
+  std::int64_t interval = 1;  // steps between updates
+};
+
 /// Optimizer: its name, which is that of a row of src/state/optimizer/rules, and its parameters.
 struct OptimizerConfig {
   std::string type = "AdamW";
@@ -196,6 +195,7 @@ struct OptimizerConfig {
   // the row's default.
   std::map<std::string, double> numbers = {};
   std::vector<OptimizerGroup> groups = {};  // a tensor belongs to the first that matches
+  WeightAverageConfig average = {};         // run.ema
   double clip_value = 0.0;  // largest magnitude of an element of the gradient; 0: no limit
   // Seed for stochastic rounding of 16-bit weights; none: round to nearest.
   std::optional<std::uint64_t> stochastic_rounding;
