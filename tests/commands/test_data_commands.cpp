@@ -81,5 +81,45 @@ TEST_F(DataCommands, AFullDiskLeavesNoOutput) {
   EXPECT_EQ(tokenize("--json-keys t --no-append-eod").status, 0);
 }
 
+// The tokenizer that is trained is one that `data tokenize` takes, with its end token.
+TEST_F(DataCommands, TrainATokenizerAndUseIt) {
+  const std::string tokenizer = dir_.path("tok");
+  const std::string training = "data train-tokenizer " + shell_word(in_) +
+                               " --json-keys t u --vocab-size 260 --out " + shell_word(tokenizer);
+  const Outcome trained = triax(training + " --workers 2 --special '<end>' '<user>'");
+  EXPECT_EQ(trained.status, 0) << trained.text;
+  EXPECT_THAT(trained.text, StartsWith(tokenizer + "/tokenizer.json: 260 entries, 2 merges of "));
+  EXPECT_FALSE(std::filesystem::exists(tokenizer + "/.lock"));
+  const Outcome made = triax("data tokenize " + shell_word(in_) + " --field t --tokenizer " +
+                             shell_word(tokenizer) + " --out " + shell_word(out_));
+  EXPECT_EQ(made.status, 0) << made.text;
+  EXPECT_EQ(triax("data decode " + shell_word(out_ + ".h5") + " --tokenizer " +
+                  shell_word(tokenizer) + " --document 1")
+                .text,
+            "two\n");
+  const Outcome again = triax(training);
+  EXPECT_EQ(again.status, 2);
+  EXPECT_THAT(again.text, HasSubstr("give --overwrite"));
+  const Outcome replaced = triax(training + " --overwrite --min-frequency 9");
+  EXPECT_EQ(replaced.status, 0) << replaced.text;
+  EXPECT_THAT(replaced.text, HasSubstr("3 entries fewer than --vocab-size"));
+}
+
+TEST_F(DataCommands, ATokenizerThatCannotBeTrainedLeavesNothing) {
+  const std::string tokenizer = dir_.path("tok");
+  const auto refused = [&](const std::string& options, int status, const std::string& text) {
+    const Outcome outcome =
+        triax("data train-tokenizer " + options + " --out " + shell_word(tokenizer));
+    EXPECT_EQ(outcome.status, status) << outcome.text;
+    EXPECT_THAT(outcome.text, HasSubstr(text));
+    EXPECT_FALSE(std::filesystem::exists(tokenizer));
+  };
+  refused(shell_word(in_) + " --vocab-size 256", 2, "Set --vocab-size to 257 or more");
+  refused(shell_word(in_) + " --vocab-size 300 --pattern gpt5", 2, "--pattern");
+  refused(shell_word(dir_.path("none")) + " --vocab-size 300", 2, "cannot open");
+  refused("--vocab-size 300", 2, "IN");
+  refused(shell_word(in_) + " --vocab-size 300 --json-keys v", 3, "no string \"v\"");
+}
+
 }  // namespace
 }  // namespace triax::test

@@ -182,9 +182,11 @@ std::shared_ptr<const Tokenizer> named_tokenizer(const std::string& name) {
 
 void add_data(CLI::App& app, CommandContext& context) {
   const MpiSession& session = context.session;
-  CLI::App* command = app.add_subcommand("data", "Make token files of text, and look into them.");
+  CLI::App* command =
+      app.add_subcommand("data", "Make tokenizers and token files of text, and look into them.");
   command->require_subcommand(1);
   add_data_tokenize(*command, session);
+  add_data_train_tokenizer(*command, session);
   add_inspect(*command, session);
   add_decode(*command, session);
   add_merge(*command, session);

@@ -9,11 +9,11 @@
 #include "kernels/base/check.hpp"
 #include "kernels/base/process/say.hpp"
 #include "src/comm/launch/launcher.hpp"
+#include "src/commands/data/corpus_arguments.hpp"
 #include "src/commands/data/data_commands.hpp"
 #include "src/commands/options/option_checks.hpp"
 #include "src/commands/process/standard_output.hpp"
 #include "src/data/tokenize/tokenize.hpp"
-#include "src/launch/threads.hpp"
 
 namespace triax {
 namespace {
@@ -22,10 +22,10 @@ constexpr double most = 9e18;
 
 struct Arguments {
   TokenizeOptions options;
-  std::string tokenizer, format = "hdf5", invalid = "error", input_format, end_token;
-  bool no_end = false, append_end = false, document_per_line = false, split_sentences = false;
+  CorpusArguments corpus;
+  std::string tokenizer, format = "hdf5", end_token;
+  bool no_end = false, append_end = false, split_sentences = false;
   std::optional<std::uint64_t> shuffle_seed;
-  int workers = 0;  // 0: this rank's share of the cores
 };
 
 std::optional<std::int32_t> end_token_of(const Arguments& arguments, const Tokenizer& tokenizer) {
@@ -45,13 +45,6 @@ std::optional<std::int32_t> end_token_of(const Arguments& arguments, const Token
   return id;
 }
 
-std::optional<DocumentFormat> input_format_of(const Arguments& arguments) {
-  if (arguments.document_per_line) return DocumentFormat::lines;
-  if (arguments.input_format == "text") return DocumentFormat::text;
-  if (arguments.input_format == "json") return DocumentFormat::json;
-  return {};
-}
-
 TokenizeOptions options_of(const Arguments& arguments) {
   if (arguments.split_sentences)
     throw UsageError("--split-sentences is not for causal models",
@@ -59,24 +52,12 @@ TokenizeOptions options_of(const Arguments& arguments) {
                      "model is trained on whole documents",
                      "Leave it out");
   TokenizeOptions options = arguments.options;
+  arguments.corpus.apply_to(options);
   options.tokenizer = named_tokenizer(arguments.tokenizer);
   options.end_token = end_token_of(arguments, *options.tokenizer);
-  options.input_format = input_format_of(arguments);
   options.format = token_format(arguments.format).value();
-  options.documents.invalid = arguments.invalid == "replace" ? InvalidText::replace
-                              : arguments.invalid == "skip"  ? InvalidText::skip
-                                                             : InvalidText::error;
   options.shuffle_seed = arguments.shuffle_seed;
   return options;
-}
-
-// Collective. Threads of this rank: what is asked for, or its share of the node's cores.
-int workers_of(const Arguments& arguments, const MpiSession& session) {
-  if (arguments.workers > 0) return arguments.workers;
-  GridShape shape;
-  shape.data = session.size();
-  constexpr double timeout = 120.0;
-  return threads_of_rank(ProcessGrid(MPI_COMM_WORLD, shape, {}, timeout, MemorySpace::host));
 }
 
 std::string summary(const TokenizeReport& report, double seconds) {
@@ -105,53 +86,10 @@ void tokenize_files(const Arguments& arguments, const MpiSession& session) {
   const Ranks ranks(MPI_COMM_WORLD);
   TokenizeOptions options;
   agreed(ranks, [&] { options = options_of(arguments); });
-  options.workers = workers_of(arguments, session);
+  options.workers = workers_of(arguments.corpus, session);
   const TokenizeReport report = tokenize(options, ranks);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   if (session.rank() == 0) print_out(summary(report, seconds.count()));
-}
-
-void add_inputs(CLI::App* command, Arguments& arguments) {
-  TokenizeOptions& options = arguments.options;
-  command
-      ->add_option(
-          "IN", options.inputs,
-          "Files, directories and patterns: .txt (a document each), .jsonl (one per line), "
-          "also .gz and .zst")
-      ->type_name("")
-      ->required();
-  command
-      ->add_option("--tokenizer", arguments.tokenizer, "A tokenizer's directory or file, or bytes")
-      ->type_name("DIR")
-      ->required();
-  command
-      ->add_option(
-          "--json-keys", options.documents.keys,
-          "Keys of the text in JSON lines (default: text); the strings of several are joined")
-      ->type_name("KEY");
-  command
-      ->add_option("--join", options.documents.join,
-                   "Text between the strings of --json-keys (default: a newline)")
-      ->type_name("TEXT");
-  command
-      ->add_option("--input-format", arguments.input_format,
-                   "text or json, whatever the names of the files are")
-      ->type_name("FORMAT")
-      ->check(CLI::IsMember({"text", "json"}));
-  command->add_flag("--document-per-line", arguments.document_per_line,
-                    "Each line of a text file is a document");
-  command
-      ->add_option("--invalid", arguments.invalid,
-                   "Text that is not UTF-8: error, replace (by U+FFFD) or skip (its document)")
-      ->type_name("WHAT")
-      ->check(CLI::IsMember({"error", "replace", "skip"}))
-      ->capture_default_str();
-  command
-      ->add_option("--skip-bad", options.skip_bad,
-                   "Pass over at most N lines that are not JSON, or have no such key")
-      ->type_name("N")
-      ->check(whole_number(0, most))
-      ->capture_default_str();
 }
 
 void add_output(CLI::App* command, Arguments& arguments) {
@@ -177,11 +115,6 @@ void add_output(CLI::App* command, Arguments& arguments) {
       ->type_name("TOKEN");
   command->add_flag("--special-tokens", options.special_tokens_in_text,
                     "Special tokens that the text spells are taken for them");
-  command
-      ->add_option("--workers", arguments.workers,
-                   "Threads per rank (default: its share of the cores)")
-      ->type_name("N")
-      ->check(whole_number(1, 4096));
 }
 
 void add_selection(CLI::App* command, Arguments& arguments) {
@@ -223,7 +156,11 @@ void add_data_tokenize(CLI::App& data, const MpiSession& session) {
       "The files' bytes do not depend on ranks and threads. Killed, the same command goes on with "
       "what\nis in PREFIX.tokenize. Exit status: 0 done; 2 wrong input files or options; 3 a "
       "failure while running.");
-  add_inputs(command, *arguments);
+  add_corpus(command, arguments->corpus);
+  command
+      ->add_option("--tokenizer", arguments->tokenizer, "A tokenizer's directory or file, or bytes")
+      ->type_name("DIR")
+      ->required();
   add_output(command, *arguments);
   add_selection(command, *arguments);
   command->callback([arguments, &session] {

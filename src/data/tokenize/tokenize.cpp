@@ -8,8 +8,8 @@
 #include "src/data/tokenize/assemble.hpp"
 #include "src/data/tokenize/encode_units.hpp"
 #include "src/data/tokenize/parts.hpp"
-#include "src/data/tokenize/progress.hpp"
 #include "src/data/tokenize/work_directory.hpp"
+#include "src/data/units/progress.hpp"
 
 namespace triax {
 namespace {

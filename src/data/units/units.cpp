@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/data/tokenize/units.hpp"
+#include "src/data/units/units.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "io/documents/text_pieces.hpp"
-#include "kernels/base/check.hpp"
-#include "src/data/tokenize/text_hash.hpp"
-#include "src/version/version.hpp"
 
 namespace triax {
 
@@ -64,24 +64,12 @@ std::vector<std::size_t> units_of_rank(const std::vector<Unit>& units, int rank,
   return own;
 }
 
-std::string job_fingerprint(const TokenizeOptions& options, const std::vector<InputFile>& files) {
-  std::string text = fmt::format(
-      "triax {}\ntokenizer {}\nspecial {}\nend {}\nformat {}\nshard {}\nmin {}\nmax {}\n"
-      "deduplicate {}\nshuffle {}\nvalidation {}\nbad {}\ninvalid {}\njoin {}:{}\n",
-      version, options.tokenizer->fingerprint(), options.special_tokens_in_text,
-      options.end_token.value_or(-1), name_of(options.format), options.shard_tokens,
-      options.min_length, options.max_documents, options.deduplicate,
-      options.shuffle_seed ? fmt::to_string(*options.shuffle_seed) : "no",
-      options.validation_fraction, options.skip_bad > 0,
-      static_cast<int>(options.documents.invalid), options.documents.join.size(),
-      options.documents.join);
-  for (const std::string& key : options.documents.keys)
-    text += fmt::format("key {}:{}\n", key.size(), key);
+std::string files_text(const std::vector<InputFile>& files) {
+  std::string text;
   for (const InputFile& file : files)
     text += fmt::format("file {} {} {} {}:{}\n", file.bytes, file.modified,
                         static_cast<int>(file.format), file.path.size(), file.path);
-  const TextHash hash = text_hash(text);
-  return fmt::format("{:016x}{:016x}", hash.high, hash.low);
+  return text;
 }
 
 }  // namespace triax

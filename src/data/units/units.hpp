@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Units of work: what one thread encodes into one part.
+// Units of work: what one thread reads at a time.
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "src/data/tokenize/options.hpp"
+#include "io/documents/document_reader.hpp"
 
 namespace triax {
 
@@ -20,14 +21,6 @@ struct Unit {
   std::int64_t cost = 0;          // bytes of text, estimated for compressed files
 };
 
-/// Units to be encoded.
-struct EncodeJob {
-  const TokenizeOptions& options;
-  const std::vector<InputFile>& files;
-  const std::vector<Unit>& units;
-  std::string directory;  // of the parts
-};
-
 /// Cuts the files into units of 16 MiB or more, at most about 4096 of them beside those of
 /// compressed files, which are never cut. Depends on the files alone.
 std::vector<Unit> cut_units(const std::vector<InputFile>& files);
@@ -37,8 +30,7 @@ std::vector<Unit> cut_units(const std::vector<InputFile>& files);
 std::vector<std::size_t> units_of_rank(const std::vector<Unit>& units, int rank, int ranks,
                                        bool in_order);
 
-/// Fingerprint of everything that decides the output's bytes: files with sizes and times, options,
-/// tokenizer, version.
-std::string job_fingerprint(const TokenizeOptions& options, const std::vector<InputFile>& files);
+/// Sizes, times, formats and names of files as a text: equal where they have not changed.
+std::string files_text(const std::vector<InputFile>& files);
 
 }  // namespace triax
