@@ -67,7 +67,7 @@ def main():
                 ours = os.path.join(folder, "ours")
                 shutil.rmtree(ours, ignore_errors=True)
                 workers = max(1, arguments.workers // ranks)
-                launch = ["mpiexec", "-n", str(ranks)] if ranks > 1 else []
+                launch = ["mpiexec.mpich", "-n", str(ranks)] if ranks > 1 else []
                 text, *numbers = measured([*launch, arguments.triax, "data", "train-tokenizer", arguments.corpus,
                                            "--vocab-size", str(arguments.vocab_size), "--pattern", arguments.pattern,
                                            "--workers", str(workers), "--out", ours])
