@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "io/files/lfs_pointer.hpp"
+#include "io/hub/lfs_pointer.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {

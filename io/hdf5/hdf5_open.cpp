@@ -12,9 +12,9 @@
 #include <fstream>
 #include <string_view>
 
-#include "io/files/lfs_pointer.hpp"
 #include "io/files/shell_word.hpp"
 #include "io/hdf5/hdf5_impl.hpp"
+#include "io/hub/lfs_pointer.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax::hdf5 {

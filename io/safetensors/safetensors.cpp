@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/safetensors/safetensors.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
@@ -9,7 +11,8 @@
 #include <span>
 #include <utility>
 
-#include "io/files/lfs_pointer.hpp"
+#include "io/hub/hub_directory.hpp"
+#include "io/hub/lfs_pointer.hpp"
 #include "io/safetensors/safetensors_header.hpp"
 #include "kernels/base/check.hpp"
 
@@ -23,8 +26,11 @@ using Json = nlohmann::json;
 fs::path resolve(const std::string& path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) return path;
-  for (const char* name : {safetensors_single_name, safetensors_index_name})
-    if (fs::exists(fs::path(path) / name, ignored)) return fs::path(path) / name;
+  for (const char* name : {safetensors_single_name, safetensors_index_name}) {
+    const fs::path file = fs::path(path) / name;
+    refuse_dangling_link(file);
+    if (fs::exists(file, ignored)) return file;
+  }
   throw Error(
       path + " holds no weights",
       fmt::format("it has neither {} nor {}", safetensors_single_name, safetensors_index_name),
@@ -52,6 +58,23 @@ std::map<std::string, std::string> read_index(const fs::path& path) {
   }
   if (shards.empty()) throw damaged("its weight_map is empty");
   return shards;
+}
+
+// Error with all shards that are not beside the index, or are links to nothing there.
+void require_shards(const fs::path& index, const std::map<std::string, std::string>& shards) {
+  std::set<std::string> all, missing;
+  std::error_code ignored;
+  for (const auto& [tensor, shard] : shards) {
+    all.insert(shard);
+    const fs::path file = index.parent_path() / shard;
+    if (fs::exists(file, ignored)) continue;
+    const std::string dangling = dangling_link(file);
+    missing.insert(dangling.empty() ? shard : dangling);
+  }
+  if (!missing.empty())
+    throw Error(fmt::format("{} of the {} shards of {} are missing", missing.size(), all.size(),
+                            index.string()),
+                fmt::format("{}", fmt::join(missing, ", ")), "Fetch the model again");
 }
 
 void convert(DType dtype, const std::byte* from, std::span<float> to) {
@@ -131,7 +154,9 @@ void SafetensorsReader::Impl::add_file(const fs::path& file) {
 
 void SafetensorsReader::Impl::add_shards(const fs::path& index) {
   std::map<std::string, std::map<std::string, SafetensorsInfo>> headers;  // by shard
-  for (const auto& [name, shard] : read_index(index)) {
+  const std::map<std::string, std::string> shards = read_index(index);
+  require_shards(index, shards);
+  for (const auto& [name, shard] : shards) {
     const std::string file = (index.parent_path() / shard).string();
     if (!headers.contains(shard)) {
       const MappedFile& mapped = files.emplace(file, MappedFile(file)).first->second;

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "io/files/lfs_pointer.hpp"
+#include "io/hub/lfs_pointer.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {

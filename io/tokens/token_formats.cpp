@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "io/files/lfs_pointer.hpp"
 #include "io/hdf5/hdf5.hpp"
+#include "io/hub/lfs_pointer.hpp"
 #include "io/tokens/token_convert.hpp"
 #include "kernels/base/check.hpp"
 

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "io/files/lfs_pointer.hpp"
+#include "io/hub/lfs_pointer.hpp"
 #include "io/tokens/token_convert.hpp"
 #include "io/tokens/token_formats.hpp"
 #include "kernels/base/check.hpp"

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "io/hub/hub_directory.hpp"
 #include "kernels/base/check.hpp"
 #include "src/config/model/huggingface.hpp"
 #include "src/config/model/model_source.hpp"
@@ -156,14 +157,22 @@ std::string named_path(const Settings& settings, const json& node, const std::st
     errors.add(origin, path + ": " + problem);
   else if (found.empty())
     errors.add(origin, path + ": no such file or directory: " + node[key].get<std::string>());
-  return found;
+  try {
+    return found.empty() ? found : hub_snapshot(found);
+  } catch (const UsageError& error) {
+    errors.add(origin, path + ": " + error.what());
+    return {};
+  }
 }
 
 // Problem with the weights in the directory of model.from; empty: none.
 std::string problem_with_weights(const std::string& directory) {
   for (const auto* name : {"model.safetensors", "model.safetensors.index.json"}) {
-    const FileLook look = look_at(fs::path(directory) / name);
+    const std::string file = (fs::path(directory) / name).string();
+    const FileLook look = look_at(file);
     if (look.there || !look.problem.empty()) return look.problem;
+    if (std::string problem = dangling_link(file); !problem.empty())
+      return problem + ". Fetch the model again";
   }
   return "no model.safetensors in " + directory + ". For the shape alone, set model.config";
 }
@@ -178,7 +187,9 @@ bool add_named(std::vector<ModelSource>& sources, const std::string& from,
     return false;
   };
   if (const FileLook look = look_at(file); !look.there)
-    return fail(look.problem.empty() ? "no config.json in " + from : look.problem);
+    return fail(!look.problem.empty()          ? look.problem
+                : !dangling_link(file).empty() ? dangling_link(file) + ". Fetch the model again"
+                                               : "no config.json in " + from);
   else if (!look.special.empty())
     return fail(file + " is " + look.special +
                 ", which only one process could read. Name a regular file");

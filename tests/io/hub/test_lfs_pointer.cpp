@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "io/files/lfs_pointer.hpp"
+#include "io/hub/lfs_pointer.hpp"
 
 #include "io/hdf5/hdf5.hpp"
 #include "io/safetensors/safetensors.hpp"
