@@ -4,10 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
-#include "io/files/lfs_pointer.hpp"
-#include "io/files/mapped_file.hpp"
 #include "kernels/base/check.hpp"
 #include "src/text/files/sentencepiece.hpp"
 #include "src/text/files/tekken.hpp"
@@ -15,39 +12,27 @@
 #include "src/text/files/tokenizer_json.hpp"
 #include "src/text/files/vocab_merges.hpp"
 #include "src/text/pipeline.hpp"
+#include "src/text/tokenizer_files.hpp"
 
 namespace triax {
 namespace {
 
-namespace fs = std::filesystem;
-
-// Where a directory has several, the first counts: transformers reads tokenizer.json as well.
-constexpr const char* file_names[] = {"tokenizer.json", "tekken.json", "tokenizer.model",
-                                      "vocab.json", "encoder.json"};
-
-std::string file_in(const std::string& directory) {
-  for (const char* name : file_names)
-    if (fs::exists(directory + "/" + name)) return directory + "/" + name;
-  throw UsageError(fmt::format("{} has no tokenizer", directory),
-                   fmt::format("none of {} is there", fmt::join(file_names, ", ")),
-                   "Name the directory of a model with its tokenizer's files, or the file itself");
-}
-
-// Merges beside a vocabulary; empty where `path` is no vocabulary with merges.
-std::string merges_beside(const std::string& path) {
-  const fs::path folder = fs::path(path).parent_path();
-  const std::string name = fs::path(path).filename().string();
-  if (name == "vocab.json" && fs::exists(folder / "merges.txt")) return folder / "merges.txt";
-  if (name == "encoder.json" && fs::exists(folder / "vocab.bpe")) return folder / "vocab.bpe";
+// Name of the merges beside a vocabulary; empty where the tokenizer is no vocabulary with merges.
+std::string merges_beside(const TokenizerFiles& files) {
+  const std::string& name = files.tokenizer;
+  if (name == "vocab.json" && files.find("merges.txt") != nullptr) return "merges.txt";
+  if (name == "encoder.json" && files.find("vocab.bpe") != nullptr) return "vocab.bpe";
   return {};
 }
 
 // The content decides the format.
-PipelineParts parse(std::string_view text, const TokenizerConfig& config, OpenedTokenizer& opened) {
+PipelineParts parse(const TokenizerFiles& files, const TokenizerConfig& config,
+                    OpenedTokenizer& opened) {
   const std::string& path = opened.file;
-  if (const std::string merges = merges_beside(path); !merges.empty()) {
+  const std::string_view text = *files.find(files.tokenizer);
+  if (const std::string merges = merges_beside(files); !merges.empty()) {
     opened.format = "vocabulary and merges";
-    return parse_vocab_merges(path, merges, config);
+    return parse_vocab_merges(files, files.tokenizer, merges, config);
   }
   if (is_tiktoken(text)) {
     opened.format = "tiktoken";
@@ -68,18 +53,17 @@ PipelineParts parse(std::string_view text, const TokenizerConfig& config, Opened
 
 }  // namespace
 
-OpenedTokenizer open_with_facts(const std::string& path) {
-  const bool directory = fs::is_directory(path);
-  if (!directory && !fs::exists(path))
-    throw UsageError(path + " does not exist", {}, "Name a tokenizer's directory or file");
+OpenedTokenizer open_with_facts(const TokenizerFiles& files) {
+  if (files.tokenizer.empty())
+    throw UsageError(
+        fmt::format("{} has no tokenizer", files.place),
+        "there is no tokenizer.json, tekken.json, tokenizer.model, vocab.json or "
+        "encoder.json",
+        "Name the directory of a model with its tokenizer's files, or the file itself");
   OpenedTokenizer opened;
-  opened.file = directory ? file_in(path) : path;
-  const std::string folder = directory ? path : fs::path(path).parent_path().string();
-  opened.config = read_tokenizer_config(folder.empty() ? "." : folder);
-  const MappedFile file(opened.file);
-  refuse_lfs_pointer(file);
-  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-  PipelineParts parts = parse(text, opened.config, opened);
+  opened.file = files.path(files.tokenizer);
+  opened.config = read_tokenizer_config(files);
+  PipelineParts parts = parse(files, opened.config, opened);
   if (opened.config.end) parts.end = *opened.config.end;
   parts.end_id = opened.config.end_id;
   opened.added = parts.added.size();
@@ -88,6 +72,14 @@ OpenedTokenizer open_with_facts(const std::string& path) {
   opened.before = parts.before;
   opened.after = parts.after;
   opened.tokenizer = make_pipeline(std::move(parts));
+  return opened;
+}
+
+OpenedTokenizer open_with_facts(const std::string& name) {
+  if (name != "bytes") return open_with_facts(read_tokenizer_files(name));
+  OpenedTokenizer opened;
+  opened.tokenizer = byte_tokenizer();
+  opened.file = opened.format = name;
   return opened;
 }
 

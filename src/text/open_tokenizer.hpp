@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "src/text/files/file_set.hpp"
 #include "src/text/files/tokenizer_config.hpp"
 #include "src/text/tokenizer.hpp"
 
@@ -19,7 +20,9 @@ struct OpenedTokenizer {
   std::vector<std::int32_t> before, after;  // ids that add_special_tokens puts around a text
 };
 
-/// As open_tokenizer().
-OpenedTokenizer open_with_facts(const std::string& path);
+/// As open_tokenizer(); also "bytes", and "gpt2:DIR" (gpt2_prefix).
+OpenedTokenizer open_with_facts(const std::string& name);
+/// The tokenizer that files in memory define.
+OpenedTokenizer open_with_facts(const TokenizerFiles& files);
 
 }  // namespace triax

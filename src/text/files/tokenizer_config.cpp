@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -16,13 +14,16 @@ namespace {
 
 using nlohmann::json;
 
-json read_json(const std::string& path) {
-  std::ifstream file(path);
+json read_json(const TokenizerFiles& files, const std::string& name) {
+  json value;
   try {
-    return json::parse(file);
+    value = json::parse(*files.find(name));
   } catch (const json::exception& error) {
-    throw UsageError(path + " is not JSON", error.what(), "Fetch the file again");
+    throw UsageError(files.path(name) + " is not JSON", error.what(), "Fetch the file again");
   }
+  if (!value.is_object())
+    throw UsageError(files.path(name) + " is no JSON object", {}, "Fetch it again");
+  return value;
 }
 
 // A token as a string, or as an object with its content.
@@ -73,29 +74,26 @@ bool is_set(const json& config, const char* key) {
 
 }  // namespace
 
-TokenizerConfig read_tokenizer_config(const std::string& directory) {
+TokenizerConfig read_tokenizer_config(const TokenizerFiles& files) {
   TokenizerConfig found;
   const auto take = [](std::optional<std::string>& into, std::optional<std::string> value) {
     if (!into) into = std::move(value);
   };
   for (const char* name : {"tokenizer_config.json", "special_tokens_map.json"}) {
-    const std::string path = directory + "/" + name;
-    if (!std::filesystem::exists(path)) continue;
-    const json config = read_json(path);
-    if (!config.is_object()) throw UsageError(path + " is no JSON object", {}, "Fetch it again");
+    if (files.find(name) == nullptr) continue;
+    const json config = read_json(files, name);
     take(found.begin, token(config, "bos_token"));
     take(found.end, token(config, "eos_token"));
     take(found.pad, token(config, "pad_token"));
     take(found.unk, token(config, "unk_token"));
     found.add_begin = found.add_begin || is_set(config, "add_bos_token");
     found.add_end = found.add_end || is_set(config, "add_eos_token");
-    if (const auto name = token(config, "tokenizer_class")) found.tokenizer_class = *name;
-    if (found.added.empty()) found.added = added_tokens(config, path);
+    if (const auto type = token(config, "tokenizer_class")) found.tokenizer_class = *type;
+    if (found.added.empty()) found.added = added_tokens(config, files.path(name));
   }
-  const std::string model = directory + "/config.json";
-  if (!found.end && std::filesystem::exists(model))
-    if (const json config = read_json(model); config.is_object())
-      found.end_id = token_id(config, "eos_token_id");
+  if (found.tokenizer_class.empty()) found.tokenizer_class = files.class_name;
+  if (!found.end && files.find("config.json") != nullptr)
+    found.end_id = token_id(read_json(files, "config.json"), "eos_token_id");
   return found;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/text/added_tokens.hpp"
+#include "src/text/files/file_set.hpp"
 
 namespace triax {
 
@@ -21,7 +22,7 @@ struct TokenizerConfig {
   std::vector<AddedToken> added;       // added_tokens_decoder
 };
 
-/// Empty where the directory has none of the files. UsageError where one cannot be read.
-TokenizerConfig read_tokenizer_config(const std::string& directory);
+/// Empty where none of the files is there. UsageError where one is damaged.
+TokenizerConfig read_tokenizer_config(const TokenizerFiles& files);
 
 }  // namespace triax

@@ -2,7 +2,7 @@
 #include "src/text/files/vocab_merges.hpp"
 
 #include <array>
-#include <fstream>
+#include <sstream>
 
 #include "kernels/base/check.hpp"
 #include "src/text/files/tokenizer_json.hpp"
@@ -42,9 +42,8 @@ const Row& row_of(const std::string& vocab_file, const TokenizerConfig& config) 
 }
 
 // "#version: 0.2", then a merge per line.
-json merges_in(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw UsageError(path + " cannot be read", {}, "Fetch it again");
+json merges_in(const std::string& text) {
+  std::istringstream file(text);
   json merges = json::array();
   for (std::string line; std::getline(file, line);) {
     if (line.ends_with('\r')) line.pop_back();
@@ -76,11 +75,11 @@ json added_tokens(const json& vocab, const TokenizerConfig& config) {
 }  // namespace
 
 // The files as the tokenizer.json that says the same.
-PipelineParts parse_vocab_merges(const std::string& vocab_file, const std::string& merges_file,
-                                 const TokenizerConfig& config) {
+PipelineParts parse_vocab_merges(const TokenizerFiles& files, const std::string& vocab_name,
+                                 const std::string& merges_name, const TokenizerConfig& config) {
+  const std::string vocab_file = files.path(vocab_name);
   const Row& row = row_of(vocab_file, config);
-  std::ifstream file(vocab_file);
-  const json vocab = json::parse(file, nullptr, false);
+  const json vocab = json::parse(*files.find(vocab_name), nullptr, false);
   if (!vocab.is_object())
     throw UsageError(vocab_file + " is no JSON object", {}, "Fetch the file again");
   const json split = {
@@ -91,7 +90,8 @@ PipelineParts parse_vocab_merges(const std::string& vocab_file, const std::strin
       {"normalizer", nullptr},
       {"pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", json::array({split, bytes})}}},
       {"decoder", {{"type", "ByteLevel"}}},
-      {"model", {{"type", "BPE"}, {"vocab", vocab}, {"merges", merges_in(merges_file)}}}};
+      {"model",
+       {{"type", "BPE"}, {"vocab", vocab}, {"merges", merges_in(*files.find(merges_name))}}}};
   if (row.composed) document["normalizer"] = {{"type", "NFC"}};
   PipelineParts parts = parse_tokenizer_json(document.dump(), vocab_file);
   if (parts.end.empty()) parts.end = "<|endoftext|>";

@@ -11,7 +11,7 @@ namespace triax {
 /// The pattern is not in the files: it is that of `tokenizer_class` in tokenizer_config.json, or of
 /// GPT-2 where the files have the names that GPT-2 was published with. UsageError for other
 /// classes.
-PipelineParts parse_vocab_merges(const std::string& vocab_file, const std::string& merges_file,
-                                 const TokenizerConfig& config);
+PipelineParts parse_vocab_merges(const TokenizerFiles& files, const std::string& vocab_name,
+                                 const std::string& merges_name, const TokenizerConfig& config);
 
 }  // namespace triax
