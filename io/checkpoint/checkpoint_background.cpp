@@ -2,15 +2,17 @@
 #include "io/checkpoint/checkpoint_background.hpp"
 
 #include <exception>
+#include <utility>
 
 #include "kernels/base/process/quiet_thread.hpp"
 
 namespace triax {
 
 BackgroundWrite::BackgroundWrite(CheckpointWriter& writer, CheckpointSnapshot& snapshot,
-                                 const Stream& stream)
-    : thread_(start_quiet_thread(
-          [this, &writer, &snapshot, stream] { write(writer, snapshot, stream); })) {}
+                                 const Stream& stream, std::function<void()> more)
+    : thread_(start_quiet_thread([this, &writer, &snapshot, stream, more = std::move(more)] {
+        write(writer, snapshot, stream, more);
+      })) {}
 
 BackgroundWrite::~BackgroundWrite() {
   stop_ = true;
@@ -28,7 +30,7 @@ void BackgroundWrite::wait_copied() const {
 }
 
 void BackgroundWrite::write(CheckpointWriter& writer, CheckpointSnapshot& snapshot,
-                            const Stream& stream) {
+                            const Stream& stream, const std::function<void()>& more) {
   try {
     stream.attach_thread();
     snapshot.copy(stream, [&](const std::string& name, const std::vector<hdf5::Box>& boxes) {
@@ -44,6 +46,7 @@ void BackgroundWrite::write(CheckpointWriter& writer, CheckpointSnapshot& snapsh
         [&](const std::string& name, const std::vector<hdf5::Box>& boxes, const Tensor& data) {
           if (!stop_) writer.write(name, boxes, data, Lifetime::finish);
         });
+  if (more && !stop_) more();
   if (stop_)
     writer.fail("it was given up");
   else

@@ -2,6 +2,7 @@
 #pragma once
 // Copies a rank's share of a checkpoint and writes it to the file while the caller continues.
 #include <atomic>
+#include <functional>
 #include <thread>
 
 #include "io/checkpoint/checkpoint_snapshot.hpp"
@@ -11,13 +12,13 @@ namespace triax {
 
 /// Runs `snapshot`'s copy() and then `writer`'s write() and flush() in a thread of its own. Nobody
 /// else may use either of them from the constructor until wait() returns. The writer keeps a
-/// failure.
+/// failure. `more`: called between write() and flush(), to write what is not in the snapshot.
 class BackgroundWrite {
  public:
   /// `writer` and `snapshot` outlive the object. `stream`: runs the copies and nothing else.
   /// std::system_error where no thread can be started; nothing is copied then.
   BackgroundWrite(CheckpointWriter& writer, CheckpointSnapshot& snapshot,
-                  const Stream& stream = Stream());
+                  const Stream& stream = Stream(), std::function<void()> more = {});
   /// Stops an unfinished write soon, which leaves the file incomplete. The sources of the snapshot
   /// are not read afterwards.
   ~BackgroundWrite();
@@ -31,7 +32,8 @@ class BackgroundWrite {
   void wait();
 
  private:
-  void write(CheckpointWriter& writer, CheckpointSnapshot& snapshot, const Stream& stream);
+  void write(CheckpointWriter& writer, CheckpointSnapshot& snapshot, const Stream& stream,
+             const std::function<void()>& more);
 
   std::atomic<bool> copied_ = false;
   std::atomic<bool> done_ = false;

@@ -52,7 +52,8 @@ std::optional<TokenFacts> read_facts_json(const std::string& path) {
                       .tokens = in.at("tokens"),
                       .checksum = std::stoull(in.at("checksum").get<std::string>(), nullptr, 16),
                       .job = in.at("job"),
-                      .version = in.at("triax")};
+                      .version = in.at("triax"),
+                      .in_side_file = true};
   } catch (const std::exception& error) {
     throw Error(path + " does not hold the facts of token files", error.what(),
                 "Remove it if it belongs to something else");
@@ -60,7 +61,12 @@ std::optional<TokenFacts> read_facts_json(const std::string& path) {
 }
 
 std::optional<TokenFacts> token_facts(const std::string& path) {
-  if (hdf5::begin_of_hdf5(path) < 0) return read_facts_json(facts_path(path));
+  if (hdf5::begin_of_hdf5(path) < 0) {
+    // corpus.json beside corpus.txt may be of the tokens that were made of it.
+    const std::string extension = std::filesystem::path(path).extension().string();
+    if (extension != ".bin" && extension != ".idx") return {};
+    return read_facts_json(facts_path(path));
+  }
   const hdf5::File file(path, hdf5::File::Mode::read);
   if (!file.has_attribute("/", "tokenizer") || !file.has_attribute("/", "checksum")) return {};
   return attributes_of(file);

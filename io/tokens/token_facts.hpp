@@ -18,14 +18,15 @@ struct TokenFacts {
   std::uint64_t checksum = 0;  // token_checksum() of all tokens
   std::string job;             // fingerprint of inputs and options
   std::string version;         // of triax
+  bool in_side_file = false;   // a JSON file beside the data has them
 };
 
 /// The names of the facts, with their values: "tokenizer", "vocabulary", ...
 std::string facts_json(const TokenFacts& facts);
 
 /// Facts of a token file: of PREFIX.h5 its attributes; of PREFIX.bin, PREFIX.idx or
-/// PREFIX_000000.bin those in PREFIX.json. Nothing where there are none, as in files that other
-/// programs made. Error where they cannot be read.
+/// PREFIX_000000.bin those in PREFIX.json. Nothing where there are none, as in text and in files
+/// that other programs made. Error where they cannot be read.
 std::optional<TokenFacts> token_facts(const std::string& path);
 /// As above, from a JSON file.
 std::optional<TokenFacts> read_facts_json(const std::string& path);

@@ -9,6 +9,7 @@
 
 #include "src/checkpoint/held_slice.hpp"
 #include "src/checkpoint/optimizer_states.hpp"
+#include "src/checkpoint/saved_tokenizer.hpp"
 #include "src/checkpoint/state_slices.hpp"
 
 namespace triax {
@@ -152,13 +153,18 @@ std::vector<CheckpointTensor> checkpoint_tensors(const ModelConfig& model,
 std::string save_checkpoint(const Stream& stream, const std::string& path,
                             const CheckpointHeader& header, const ModelConfig& model,
                             ParameterStore& store, Optimizer* optimizer, const ProcessGrid& grid,
-                            const CheckpointOptions& options) {
+                            const CheckpointOptions& options, const RunTokenizer* tokenizer) {
   std::vector<CheckpointTensor> tensors;
-  agreed(grid, [&] { tensors = checkpoint_tensors(model, store, optimizer); });
+  agreed(grid, [&] {
+    tensors = checkpoint_tensors(model, store, optimizer);
+    if (tokenizer != nullptr)
+      tensors.insert(tensors.end(), tokenizer->datasets.begin(), tokenizer->datasets.end());
+  });
   CheckpointWriter writer(path, grid, options);
   writer.create(header, tensors);
   try {
     write_state(stream, store, optimizer, writer);
+    if (tokenizer != nullptr) write_tokenizer(*tokenizer, grid, writer);
   } catch (const std::exception& error) {
     writer.fail(failure_text(error));  // the other ranks go on to publish() and learn of it there
   }

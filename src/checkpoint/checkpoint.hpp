@@ -20,13 +20,16 @@ namespace triax {
 inline constexpr const char* weight_group = "/model/";
 inline constexpr const char* master_group = "/master/";
 
+struct RunTokenizer;
+
 /// Writes `path`: /model, and of trained tensors a group in /optimizer for each state of the
-/// optimizer, and /master where the weights are 16-bit. `optimizer` null: /model alone. Collective
-/// over the grid. Returns the text of CheckpointWriter::publish.
+/// optimizer, and /master where the weights are 16-bit. `optimizer` null: /model alone. `tokenizer`
+/// null: none. Collective over the grid. Returns the text of CheckpointWriter::publish.
 std::string save_checkpoint(const Stream& stream, const std::string& path,
                             const CheckpointHeader& header, const ModelConfig& model,
                             ParameterStore& store, Optimizer* optimizer, const ProcessGrid& grid,
-                            const CheckpointOptions& options = {});
+                            const CheckpointOptions& options = {},
+                            const RunTokenizer* tokenizer = nullptr);
 
 /// Names, types and global shapes of the tensors that save_checkpoint writes.
 std::vector<CheckpointTensor> checkpoint_tensors(const ModelConfig& model,

@@ -9,6 +9,7 @@
 #include "src/checkpoint/checkpoint.hpp"
 #include "src/checkpoint/job_changes.hpp"
 #include "src/checkpoint/optimizer_states.hpp"
+#include "src/checkpoint/saved_tokenizer.hpp"
 #include "src/recipe/lr_report.hpp"
 
 namespace triax {
@@ -67,11 +68,13 @@ std::optional<std::int64_t> saved_integer(const std::string& job, const std::str
 
 // Adds to the section "triax" that job.json has too; loading a job ignores these keys.
 std::string job_for_checkpoint(const std::string& resolved, std::int64_t tokens,
-                               const std::string& losses, const std::string& starts) {
+                               const std::string& losses, const std::string& starts,
+                               const std::string& tokenizer) {
   auto job = nlohmann::ordered_json::parse(resolved);
   job["triax"]["data_tokens"] = tokens;
   if (!losses.empty()) job["triax"]["losses"] = nlohmann::ordered_json::parse(losses);
   if (!starts.empty()) job["triax"][starts_key] = nlohmann::ordered_json::parse(starts);
+  if (!tokenizer.empty()) job["triax"][tokenizer_key] = nlohmann::ordered_json::parse(tokenizer);
   return job.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 

@@ -17,11 +17,12 @@ namespace triax {
 std::optional<std::int64_t> saved_integer(const std::string& job, const std::string& key);
 
 /// Job text for a checkpoint: `resolved` with the number of tokens of the training data (the files
-/// may change under the same name), LossSpikes::state() and starts_text() added. They are keys of
-/// the job instead of HDF5 attributes, because an older triax treats a file with an unknown
-/// attribute as damaged.
+/// may change under the same name), LossSpikes::state(), starts_text() and tokenizer_text() added.
+/// They are keys of the job instead of HDF5 attributes, because an older triax treats a file with
+/// an unknown attribute as damaged.
 std::string job_for_checkpoint(const std::string& resolved, std::int64_t tokens,
-                               const std::string& losses = {}, const std::string& starts = {});
+                               const std::string& losses = {}, const std::string& starts = {},
+                               const std::string& tokenizer = {});
 
 /// LossSpikes::state() from the checkpoint; empty if it has none or was written with other training
 /// data.

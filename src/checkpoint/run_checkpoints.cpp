@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "io/checkpoint/checkpoint_directory.hpp"
 #include "io/checkpoint/checkpoint_writer.hpp"
@@ -18,12 +19,14 @@
 namespace triax {
 
 RunCheckpoints::RunCheckpoints(const PlacedConfig& config, const std::string& job,
-                               ProcessGrid& grid, ParameterStore& store, Optimizer& optimizer)
+                               ProcessGrid& grid, ParameterStore& store, Optimizer& optimizer,
+                               RunTokenizer tokenizer)
     : config_(config),
       job_(job),
       grid_(grid),
       store_(store),
       optimizer_(optimizer),
+      tokenizer_(std::move(tokenizer)),
       copies_(store.space()) {
   if (!takes_copy(config_)) return;
   snapshot_ = std::make_unique<CheckpointSnapshot>(
@@ -44,7 +47,8 @@ CheckpointHeader RunCheckpoints::header(const RunPosition& at,
   header.step = at.step;
   header.tokens = at.tokens;
   header.samples = at.samples;
-  header.job = job_for_checkpoint(job_, at.data_tokens, at.losses, starts_text(optimizer_));
+  header.job = job_for_checkpoint(job_, at.data_tokens, at.losses, starts_text(optimizer_),
+                                  tokenizer_text(tokenizer_));
   header.model = huggingface_config(config_.model);
   header.grid =
       fmt::format(R"({{"data": {}, "pipeline": {}, "tensor": {}}})", config_.parallel.data,
@@ -69,7 +73,7 @@ void RunCheckpoints::save(const Stream& stream, const RunPosition& at,
   begun_ = std::chrono::steady_clock::now();
   const auto write = [&] {
     return save_checkpoint(stream, path(at.step), header(at, loss_scale), config_.model, store_,
-                           &optimizer_, grid_, options());
+                           &optimizer_, grid_, options(), &tokenizer_);
   };
   std::string unsafe;
   try {
@@ -190,14 +194,18 @@ void RunCheckpoints::write_snapshot() {
   try {
     writer_.emplace(path(header_.step), grid_, options);
     std::vector<CheckpointTensor> tensors;
-    agreed(grid_, [&] { tensors = checkpoint_tensors(config_.model, store_, &optimizer_); });
+    agreed(grid_, [&] {
+      tensors = checkpoint_tensors(config_.model, store_, &optimizer_);
+      tensors.insert(tensors.end(), tokenizer_.datasets.begin(), tokenizer_.datasets.end());
+    });
     writer_->create(header_, tensors);
   } catch (...) {
     writer_.reset();
     throw;
   }
   try {
-    background_.emplace(*writer_, *snapshot_, copies_);
+    background_.emplace(*writer_, *snapshot_, copies_,
+                        [this] { write_tokenizer(tokenizer_, grid_, *writer_); });
   } catch (const std::system_error& error) {  // thread creation failed, perhaps on this rank only
     snapshot_->copy(copies_);                 // for the retry: the state will have changed by then
     writer_->fail(fmt::format("no thread to write it with: {}", error.what()));

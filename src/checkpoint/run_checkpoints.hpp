@@ -10,6 +10,7 @@
 #include "io/checkpoint/checkpoint_background.hpp"
 #include "io/checkpoint/checkpoint_writer.hpp"
 #include "src/checkpoint/checkpoint.hpp"
+#include "src/checkpoint/saved_tokenizer.hpp"
 #include "src/plan/placement.hpp"
 
 namespace triax {
@@ -30,9 +31,9 @@ struct RunPosition {
 class RunCheckpoints {
  public:
   /// `job`: CheckpointHeader::job. All arguments outlive the object. It registers with `optimizer`:
-  /// an update waits until the state is copied.
+  /// an update waits until the state is copied. `tokenizer` is stored in every file.
   RunCheckpoints(const PlacedConfig& config, const std::string& job, ProcessGrid& grid,
-                 ParameterStore& store, Optimizer& optimizer);
+                 ParameterStore& store, Optimizer& optimizer, RunTokenizer tokenizer = {});
   /// `pause` is called on rank 0 before each log line.
   void before_messages(std::function<void()> pause) { pause_ = std::move(pause); }
   /// `action` is called on rank 0 before a file gets its final name: it syncs whatever must be on
@@ -68,6 +69,7 @@ class RunCheckpoints {
   /// writes files.
   void give_back_memory() { gather_ = {}; }
 
+  const RunTokenizer& tokenizer() const { return tokenizer_; }
   /// Step of the newest file that this run wrote; -1: none.
   std::int64_t newest() const { return newest_; }
   /// Bytes of the snapshot; 0 without checkpoint.async.
@@ -90,6 +92,7 @@ class RunCheckpoints {
   ProcessGrid& grid_;
   ParameterStore& store_;
   Optimizer& optimizer_;
+  const RunTokenizer tokenizer_;
   std::function<void()> pause_ = [] {}, before_publishing_ = [] {};
 
   Stream copies_;                                 // stream of the copies into the snapshot

@@ -16,6 +16,7 @@
 #include "io/checkpoint/tools/checkpoint_verify.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/process/say.hpp"
+#include "src/checkpoint/saved_tokenizer.hpp"
 #include "src/comm/launch/launcher.hpp"
 #include "src/commands/huggingface_commands.hpp"
 #include "src/commands/process/standard_output.hpp"
@@ -104,6 +105,17 @@ int verify(const Arguments& arguments, const MpiSession& session) {
   return result.damaged.empty() ? 0 : found_status;
 }
 
+// On rank 0. A damaged one is unknown here: the command ends with the damage.
+InspectedTokenizer tokenizer_in(const std::string& path, const MpiSession& session) {
+  if (session.rank() != 0) return {};
+  try {
+    const RunTokenizer saved = saved_tokenizer(CheckpointReader(path));
+    return {saved.format, saved.hash, saved.vocabulary};
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 int diff(const Arguments& arguments, const MpiSession& session) {
   const CheckpointDifference difference =
       diff_checkpoints(arguments.path, arguments.other, arguments.json, MPI_COMM_WORLD);
@@ -136,13 +148,15 @@ void add_list(CLI::App* parent, const MpiSession& session, int& status) {
 void add_inspect(CLI::App* parent, const MpiSession& session) {
   CLI::App* command = parent->add_subcommand(
       "inspect",
-      "List a checkpoint's tensors: type, shape, min, max, mean, norm, NaN and infinite elements.");
+      "Show a checkpoint's tokenizer, and its tensors: type, shape, min, max, mean, norm, NaN and "
+      "infinite elements.");
   command->footer(
       "Exit status: 0; 3 the file cannot be read, or its data do not match their checksums (the "
       "list is\nprinted anyway).\n  triax checkpoint inspect runs/demo/checkpoints/step-000100.h5");
   const Shared arguments = add_arguments(command, "FILE", "The checkpoint file");
   command->callback([arguments, &session] {
-    print(session, inspect_checkpoint(arguments->path, arguments->json, MPI_COMM_WORLD));
+    print(session, inspect_checkpoint(arguments->path, arguments->json, MPI_COMM_WORLD,
+                                      tokenizer_in(arguments->path, session)));
     require_whole(arguments->path, MPI_COMM_WORLD);
   });
 }

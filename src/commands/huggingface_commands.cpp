@@ -51,17 +51,20 @@ void run_export(const Arguments& arguments, const MpiSession& session) {
   if (session.rank() != 0) return;
   if (!sum.verified)
     spdlog::warn("{} has no checksums: its data cannot be verified", arguments.from);
-  print_summary(fmt::format("{}: {} tensors, {}, {} bytes in {} file{}\n", arguments.to,
-                            sum.tensors, name_of(sum.type), sum.bytes, sum.files,
-                            sum.files == 1 ? "" : "s"));
+  print_summary(fmt::format(
+      "{}: {} tensors, {}, {} bytes in {} file{}; {}\n", arguments.to, sum.tensors,
+      name_of(sum.type), sum.bytes, sum.files, sum.files == 1 ? "" : "s",
+      sum.tokenizer_files == 0 ? "no tokenizer: the checkpoint has none"
+                               : fmt::format("{} file(s) of the tokenizer", sum.tokenizer_files)));
 }
 
 void run_import(const Arguments& arguments) {
   const KernelRuntime runtime(1);
   const ImportSummary sum =
       import_huggingface(arguments.from, arguments.to, {type_of(arguments), arguments.force});
-  print_summary(fmt::format("{}: {} tensors, {}, {} bytes, step 0, no optimizer state\n",
-                            arguments.to, sum.tensors, name_of(sum.type), sum.bytes));
+  print_summary(fmt::format("{}: {} tensors, {}, {} bytes, step 0, no optimizer state, {}\n",
+                            arguments.to, sum.tensors, name_of(sum.type), sum.bytes,
+                            sum.tokenizer.empty() ? "no tokenizer" : "tokenizer " + sum.tokenizer));
   for (const std::string& line : sum.warnings) spdlog::warn("{}", line);
 }
 
@@ -70,7 +73,7 @@ void add_export(CLI::App& parent, const MpiSession& session) {
       "export", "Write a checkpoint's weights as a Hugging Face model directory.");
   command->footer(
       "config.json and model.safetensors, or shards with their index, as transformers'\n"
-      "from_pretrained reads them. A tokenizer's files are not written.\n"
+      "from_pretrained reads them, and the files of the checkpoint's tokenizer as they were.\n"
       "  triax checkpoint export runs/demo/checkpoints/step-000100.h5 --to huggingface out\n"
       "  triax checkpoint export FILE --to huggingface out --dtype bf16 --shard-size 2GB\n"
       "  mpiexec -n 8 triax checkpoint export FILE --to huggingface out    # the ranks share the "
@@ -106,7 +109,11 @@ void add_import(CLI::App& parent, const MpiSession& session) {
       "  triax generate gpt2.h5 --prompt \"The \"\n"
       "  triax train job.json --set checkpoint.resume=gpt2.h5");
   const auto arguments = std::make_shared<Arguments>();
-  command->add_option("HF_DIR", arguments->from, "config.json and safetensors")
+  command
+      ->add_option(
+          "HF_DIR", arguments->from,
+          "config.json, safetensors and the tokenizer's files; or the model's folder in the "
+          "cache of Hugging Face's hub")
       ->type_name("")
       ->required();
   command->add_option("--out", arguments->to, "The checkpoint to write; its directory is made")

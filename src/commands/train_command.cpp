@@ -41,7 +41,7 @@ int train(const PlanArguments& arguments, CommandContext& context) {
   StartUp start_up(job, grid, cores);
   std::optional<Trainer> trainer;
   try {
-    trainer.emplace(job, grid, *std::move(start_up.plan));
+    trainer.emplace(job, grid, *std::move(start_up.plan), std::move(start_up.tokenizer));
     context.start.reset();  // from here on a signal requests a checkpoint
     if (trainer->run(context.started) == RunEnd::stopped) return stopped_early;
     if (grid.rank() == 0)

@@ -25,24 +25,24 @@ struct Removed {
 };
 
 void save_weights(const Stream& stream, const std::string& path, const Config& config,
-                  ParameterStore& store, const ProcessGrid& grid) {
+                  ParameterStore& store, const ProcessGrid& grid, const RunTokenizer& tokenizer) {
   CheckpointHeader header;
   header.step = config.run.steps;
   header.job = header.grid = "{}";
   header.model = huggingface_config(config.model);
   header.version = version;
-  save_checkpoint(stream, path, header, config.model, store, nullptr, grid);
+  save_checkpoint(stream, path, header, config.model, store, nullptr, grid, {}, &tokenizer);
 }
 
 }  // namespace
 
 void export_at_end(const Stream& stream, const Config& config, const std::string& checkpoint,
-                   ParameterStore& store, const ProcessGrid& grid) {
+                   ParameterStore& store, const ProcessGrid& grid, const RunTokenizer& tokenizer) {
   const std::filesystem::path run = config.run.directory;
   const std::string directory = (run / "huggingface").string();
   const std::string weights = checkpoint.empty() ? (run / "huggingface.h5").string() : "";
   const Removed temporary{weights, grid.rank() == 0};
-  if (!weights.empty()) save_weights(stream, weights, config, store, grid);
+  if (!weights.empty()) save_weights(stream, weights, config, store, grid, tokenizer);
   const bool wide = config.precision.type == DType::f32;
   const ExportOptions options{.type = wide ? DType::bf16 : config.precision.type, .replace = true};
   const ExportSummary sum =

@@ -13,14 +13,17 @@
 #include "io/checkpoint/tensor_pieces.hpp"
 #include "io/checkpoint/tools/checkpoint_verify.hpp"
 #include "io/files/durable.hpp"
+#include "io/files/mapped_file.hpp"
 #include "io/safetensors/safetensors.hpp"
 #include "io/safetensors/safetensors_writer.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "src/checkpoint/checkpoint.hpp"
+#include "src/checkpoint/saved_tokenizer.hpp"
 #include "src/config/model/huggingface.hpp"
 #include "src/huggingface/convert_weights.hpp"
 #include "src/launch/output_target.hpp"
 #include "src/model/stage/stage.hpp"
+#include "src/text/tokenizer_files.hpp"
 
 namespace triax {
 namespace {
@@ -45,9 +48,12 @@ std::vector<std::string> names_in(const std::string& directory) {
 
 // Removes the ".tmp" files of a killed export. Called on the rank that holds the OutputTarget.
 void remove_left(const std::string& directory) {
-  for (const std::string& name : names_in(directory))
-    if (name.ends_with(".tmp") && (is_weights(name) || name == std::string(config_name) + ".tmp"))
+  for (const std::string& name : names_in(directory)) {
+    if (!name.ends_with(".tmp")) continue;
+    const std::string whole = name.substr(0, name.size() - 4);
+    if (is_weights(name) || whole == config_name || is_tokenizer_file(whole))
       fs::remove(fs::path(directory) / name);
+  }
 }
 
 // UsageError if the directory holds a model and `replace` is false.
@@ -57,6 +63,48 @@ void require_no_model(const std::string& directory, bool replace) {
       throw UsageError(fmt::format("{} holds a model", directory), fmt::format("there is {}", name),
                        "Give another directory, or --force");
 }
+
+// Files of the checkpoint's tokenizer that an export has, on rank 0.
+class TokenizerExport {
+ public:
+  TokenizerExport(const CheckpointReader& reader, std::string directory)
+      : directory_(std::move(directory)), files_(saved_tokenizer_files(reader)) {
+    files_.bytes.erase(config_name);  // the model's own is written
+  }
+
+  /// UsageError if the directory has a file of another tokenizer and `replace` is false.
+  void require_no_other(bool replace) const {
+    if (replace) return;
+    for (const auto& [name, bytes] : files_.bytes)
+      if (const std::string path = path_of(name);
+          fs::exists(fs::symlink_status(path)) && !holds(path, bytes))
+        throw UsageError(fmt::format("{} has a tokenizer that is not the checkpoint's", directory_),
+                         fmt::format("{} differs", name), "Give another directory, or --force");
+  }
+  /// Writes the files, and removes those of a tokenizer that is replaced.
+  void write(bool replace) const {
+    if (files_.bytes.empty()) return;
+    for (const std::string& name : names_in(directory_))
+      if (replace && is_tokenizer_file(name) && files_.find(name) == nullptr)
+        fs::remove(path_of(name));
+    for (const auto& [name, bytes] : files_.bytes) write_durably(path_of(name), bytes);
+  }
+  std::int64_t count() const { return std::ssize(files_.bytes); }
+
+ private:
+  std::string path_of(const std::string& name) const {
+    return (fs::path(directory_) / name).string();
+  }
+  static bool holds(const std::string& path, const std::string& bytes) {
+    std::error_code ignored;
+    if (fs::file_size(path, ignored) != bytes.size() || ignored) return false;
+    const MappedFile file(path);
+    return std::string_view(reinterpret_cast<const char*>(file.data()), file.size()) == bytes;
+  }
+
+  std::string directory_;
+  TokenizerFiles files_;
+};
 
 // Tensors of an export, and their files.
 class Export {
@@ -179,7 +227,8 @@ void require_all_here(const Export& weights, const std::string& directory,
 
 // Writes the index and config.json, and removes the other files of a replaced model. One rank only,
 // after all files have their final names.
-void complete(const Export& weights, const std::string& directory, bool replace) {
+void complete(const Export& weights, const TokenizerExport& tokenizer, const std::string& directory,
+              bool replace) {
   std::set<std::string> ours;
   for (const SafetensorsShard& shard : weights.shards()) ours.insert(shard.file);
   for (const std::string& name : names_in(directory))
@@ -187,6 +236,7 @@ void complete(const Export& weights, const std::string& directory, bool replace)
   if (weights.shards().size() > 1)
     write_durably((fs::path(directory) / safetensors_index_name).string(),
                   safetensors_index(weights.shards()));
+  tokenizer.write(replace);
   write_durably((fs::path(directory) / config_name).string(), weights.config());
 }
 
@@ -205,8 +255,15 @@ ExportSummary export_huggingface(const std::string& checkpoint, const std::strin
   });
   const CheckpointReader reader(checkpoint, ranks);
   std::optional<Export> weights;
-  agreed(ranks, [&] { weights.emplace(reader, checkpoint, options); });
+  std::optional<TokenizerExport> tokenizer;  // rank 0's
+  agreed(ranks, [&] {
+    weights.emplace(reader, checkpoint, options);
+    if (rank != 0) return;
+    tokenizer.emplace(reader, directory);
+    tokenizer->require_no_other(options.replace);
+  });
   ExportSummary sum = weights->summary();
+  if (tokenizer) sum.tokenizer_files = tokenizer->count();
   agreed(ranks, [&] {
     if (rank == 0) require_room(directory, sum.bytes);
   });
@@ -236,7 +293,7 @@ ExportSummary export_huggingface(const std::string& checkpoint, const std::strin
   agreed(ranks, [&] {
     if (rank != 0) return;
     require_all_here(*weights, directory, written);
-    complete(*weights, directory, options.replace);
+    complete(*weights, *tokenizer, directory, options.replace);
   });
   return sum;
 }

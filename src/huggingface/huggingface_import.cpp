@@ -10,7 +10,9 @@
 #include "io/checkpoint/checkpoint_writer.hpp"
 #include "io/checkpoint/tensor_pieces.hpp"
 #include "io/files/mapped_file.hpp"
+#include "io/hub/hub_directory.hpp"
 #include "src/checkpoint/checkpoint.hpp"
+#include "src/checkpoint/saved_tokenizer.hpp"
 #include "src/config/model/huggingface.hpp"
 #include "src/huggingface/convert_weights.hpp"
 #include "src/launch/output_target.hpp"
@@ -44,10 +46,21 @@ void write_tensor(CheckpointWriter& writer, const HuggingfaceWeights& weights,
   }
 }
 
+// The directory's tokenizer. One that triax does not read is a warning: the weights are of use.
+RunTokenizer read_tokenizer(const std::string& directory, std::vector<std::string>& warnings) {
+  try {
+    return run_tokenizer(named_tokenizer_files(directory));
+  } catch (const Error& error) {
+    warnings.push_back(fmt::format("the checkpoint has no tokenizer: {}", error.what()));
+    return {};
+  }
+}
+
 }  // namespace
 
-ImportSummary import_huggingface(const std::string& directory, const std::string& file,
+ImportSummary import_huggingface(const std::string& named, const std::string& file,
                                  const ImportOptions& options) {
+  const std::string directory = hub_snapshot(named);
   const OutputTarget target(file, OutputTarget::Kind::file);
   // A dangling link counts as an existing file.
   if (!options.replace && std::filesystem::exists(std::filesystem::symlink_status(file)))
@@ -58,12 +71,15 @@ ImportSummary import_huggingface(const std::string& directory, const std::string
   ImportSummary sum{.type = options.type.value_or(weights.type()), .warnings = warnings};
   for (std::string& line : weights.names().warnings(directory))
     sum.warnings.push_back(std::move(line));
+  const RunTokenizer tokenizer = read_tokenizer(directory, sum.warnings);
   std::vector<CheckpointTensor> tensors;
   for (const GlobalTensor& tensor : global_tensors(model)) {
     tensors.push_back({weight_group + tensor.name, sum.type, tensor.shape});
     sum.bytes += tensor.shape.elements() * static_cast<std::int64_t>(size_of(sum.type));
   }
   sum.tensors = std::ssize(tensors);
+  sum.tokenizer = tokenizer.format;
+  tensors.insert(tensors.end(), tokenizer.datasets.begin(), tokenizer.datasets.end());
   CheckpointHeader header;
   header.job = header.grid = "{}";
   header.model = huggingface_config(model);
@@ -73,6 +89,7 @@ ImportSummary import_huggingface(const std::string& directory, const std::string
   writer.create(header, tensors);
   for (const GlobalTensor& tensor : global_tensors(model))
     write_tensor(writer, weights, tensor, sum.type);
+  write_tokenizer(tokenizer, MPI_COMM_NULL, writer);
   if (const std::string unsafe = writer.publish(); !unsafe.empty()) spdlog::warn("{}", unsafe);
   return sum;
 }

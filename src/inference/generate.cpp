@@ -172,7 +172,7 @@ const std::vector<float>& Generator::logits_of_text(std::int64_t past) {
 }
 
 void Generator::generate(std::vector<std::int32_t> tokens, const SamplingOptions& options,
-                         const std::function<void(std::int32_t)>& emit) {
+                         const std::function<bool(std::int32_t)>& emit) {
   const std::uint64_t key = mix_key(options.seed, "generate");
   if (std::ssize(tokens) > context_) tokens.erase(tokens.begin(), tokens.end() - context_);
   std::int32_t next = 0;
@@ -184,7 +184,7 @@ void Generator::generate(std::vector<std::int32_t> tokens, const SamplingOptions
                   "Use an earlier checkpoint");
     const auto words = philox(key, static_cast<std::uint64_t>(i));
     next = choose_token(found, options, static_cast<double>(words[0]) * 0x1p-32);
-    emit(next);
+    if (!emit(next)) return;
   }
 }
 

@@ -55,10 +55,10 @@ class Generator {
   /// pass over the weights. Beyond context() tokens the first token is dropped, all others change
   /// position, and all are computed again.
   const std::vector<float>& logits_after(std::int32_t token);
-  /// Continues `tokens` by options.max_tokens tokens and calls `emit` for each. The model sees the
-  /// last context() tokens.
+  /// Continues `tokens` by at most options.max_tokens tokens and calls `emit` for each, until it
+  /// returns false. The model sees the last context() tokens.
   void generate(std::vector<std::int32_t> tokens, const SamplingOptions& options,
-                const std::function<void(std::int32_t)>& emit);
+                const std::function<bool(std::int32_t)>& emit);
 
  private:
   // Logits after text_; the first `past` of its tokens are in the cache.

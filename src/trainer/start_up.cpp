@@ -17,6 +17,7 @@
 #include "src/launch/same_job.hpp"
 #include "src/launch/shared_directories.hpp"
 #include "src/launch/threads.hpp"
+#include "src/trainer/choose_tokenizer.hpp"
 
 namespace triax {
 namespace {
@@ -58,6 +59,11 @@ void resume_requeued(StartUp& start) {
   apply_requeue_resume(start.grid, batch_job(around), batch_attempt(around), start.config);
 }
 
+void choose_tokens(StartUp& start) {
+  start.tokenizer = choose_tokenizer(start.grid, start.config);
+  start.config.data.tokenizer_hash = start.tokenizer.hash;
+}
+
 void check_message_tags(StartUp& start) {
   check_tags(start.config, largest_message_tag(start.grid.place()));
 }
@@ -87,7 +93,7 @@ void check_offload_space(StartUp& start) {
   check_offload_room(start.config, start.plan->memory, start.grid);
 }
 
-constexpr std::array<StartStep, 14> steps = {{
+constexpr std::array<StartStep, 15> steps = {{
     {"the ISA level that all ranks support", choose_isa_level},
     {"threads of each rank", start_kernels},
     {"locks of the run's directories", lock_directories},
@@ -95,6 +101,7 @@ constexpr std::array<StartStep, 14> steps = {{
     {"stall reports across nodes", share_stall_reports},
     {"the same data files on all ranks", check_data},
     {"the checkpoint of a requeued job", resume_requeued},
+    {"the tokenizer of the data", choose_tokens},
     {"message tags", check_message_tags},
     {"plan of a step", make_plan},
     {"memory of each rank", check_memory},

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "kernels/parallel/runtime.hpp"
+#include "src/checkpoint/saved_tokenizer.hpp"
 #include "src/comm/grid/process_grid.hpp"
 #include "src/config/load/load.hpp"
 #include "src/forecast/job_plan.hpp"
@@ -22,7 +23,9 @@ struct StartUp {
 
   ProcessGrid& grid;
   const std::string cores;
-  PlacedConfig config;  // the job on the grid, with checkpoint.resume as this run takes it
+  // The job on the grid, with checkpoint.resume as this run takes it, and the tokenizer's hash.
+  PlacedConfig config;
+  RunTokenizer tokenizer;
   std::optional<KernelRuntime> kernels;
   std::optional<RunLock> lock;  // of rank 0
   std::optional<JobPlan> plan;

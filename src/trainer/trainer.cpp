@@ -15,17 +15,29 @@
 #include "src/launch/requeue.hpp"
 #include "src/launch/run_directory.hpp"
 #include "src/state/weights/initial_weights.hpp"
+#include "src/trainer/choose_tokenizer.hpp"
 #include "src/trainer/start_up.hpp"
 
 namespace triax {
 
-Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan> plan)
-    : job_(job),
+namespace {
+
+LoadedJob with_tokenizer(LoadedJob job, const RunTokenizer& tokenizer) {
+  job.resolved = with_tokenizer_hash(job.resolved, tokenizer.hash);
+  return job;
+}
+
+}  // namespace
+
+Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan> plan,
+                 RunTokenizer tokenizer)
+    : job_(with_tokenizer(job, tokenizer)),
       grid_(grid),
       rank_(job_.config, grid, std::move(plan)),
       config_(rank_.config),
       steps_(rank_),
-      checkpoints_(config_, job_.resolved, grid, rank_.store, rank_.optimizer),
+      checkpoints_(config_, job_.resolved, grid, rank_.store, rank_.optimizer,
+                   std::move(tokenizer)),
       bad_steps_(steps_.loss_scaler()),
       losses_(config_.run.loss_spike),
       texts_(grid, rank_.plan.steps, start_text) {
@@ -201,7 +213,7 @@ RunEnd Trainer::after_step(std::int64_t step, const Due& due) {
 void Trainer::export_weights(const std::string& checkpoint) {
   const FileScope working(grid_.watch());
   if (config_.checkpoint.export_at_end)
-    export_at_end(rank_.stream, config_, checkpoint, rank_.store, grid_);
+    export_at_end(rank_.stream, config_, checkpoint, rank_.store, grid_, checkpoints_.tokenizer());
 }
 
 RunPosition Trainer::position(std::int64_t steps_done) const {

@@ -32,8 +32,10 @@ class Trainer {
   using Clock = std::chrono::steady_clock;
 
   /// Collective. Takes all memory, and resumes, loads or initializes the weights. `grid` outlives
-  /// the trainer. `plan`: of this job on this grid; without one it is made here.
-  Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan> plan = std::nullopt);
+  /// the trainer. `plan`: of this job on this grid; without one it is made here. `tokenizer` is
+  /// stored in checkpoints and the export.
+  Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan> plan = std::nullopt,
+          RunTokenizer tokenizer = {});
   Trainer(const Trainer&) = delete;  // its parts point at each other
   Trainer& operator=(const Trainer&) = delete;
 

@@ -15,7 +15,10 @@ std::vector<std::int32_t> continuation(Generator& generator,
                                        const std::vector<std::int32_t>& prompt,
                                        const SamplingOptions& options) {
   std::vector<std::int32_t> tokens;
-  generator.generate(prompt, options, [&](std::int32_t token) { tokens.push_back(token); });
+  generator.generate(prompt, options, [&](std::int32_t token) {
+    tokens.push_back(token);
+    return true;
+  });
   return tokens;
 }
 

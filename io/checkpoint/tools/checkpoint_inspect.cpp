@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/checkpoint/tools/checkpoint_inspect.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "io/checkpoint/checkpoint_reader.hpp"
@@ -71,10 +74,25 @@ struct Row {
   Statistics statistics;
 };
 
+constexpr std::string_view files_group = "/tokenizer/";
+
+// Whether the bytes of a file are kept as a tensor.
+bool is_file(const CheckpointTensor& tensor) {
+  return tensor.name.starts_with(files_group);
+}
+
+std::vector<std::string> file_names(const CheckpointReader& reader) {
+  std::vector<std::string> names;
+  for (const CheckpointTensor& tensor : reader.tensors())
+    if (is_file(tensor)) names.push_back(tensor.name.substr(files_group.size()));
+  return names;
+}
+
 // All ranks get the statistics of every piece and join them in order, so that the sums do not
 // depend on the number of ranks.
 std::vector<Row> examine(const CheckpointReader& reader, const Ranks& ranks) {
-  const std::vector<CheckpointTensor>& tensors = reader.tensors();
+  std::vector<CheckpointTensor> tensors;
+  std::ranges::remove_copy_if(reader.tensors(), std::back_inserter(tensors), is_file);
   const TensorPieces pieces(tensors, piece_elements, ranks);
   std::vector<double> numbers(static_cast<std::size_t>(pieces.count()) * Statistics::numbers);
   const auto numbers_of = [&](std::int64_t index) {
@@ -133,11 +151,21 @@ Json to_json(const Row& row) {
           {"inf", s.infinite}};
 }
 
-std::string json_text(const std::string& path, const CheckpointHeader& header,
-                      const std::vector<Row>& rows) {
+Json to_json(const InspectedTokenizer& tokenizer, const std::vector<std::string>& files) {
+  if (tokenizer.hash.empty() && files.empty()) return nullptr;
+  const auto known = [&](bool is, Json value) { return is ? std::move(value) : Json(nullptr); };
+  return {{"kind", known(!tokenizer.kind.empty(), tokenizer.kind)},
+          {"hash", known(!tokenizer.hash.empty(), tokenizer.hash)},
+          {"vocabulary", known(tokenizer.vocabulary > 0, tokenizer.vocabulary)},
+          {"files", files}};
+}
+
+std::string json_text(const CheckpointReader& reader, const std::vector<Row>& rows,
+                      const InspectedTokenizer& tokenizer) {
+  const CheckpointHeader& header = reader.header();
   Json tensors = Json::array();
   for (const Row& row : rows) tensors.push_back(to_json(row));
-  const Json out = {{"file", path},
+  const Json out = {{"file", reader.path()},
                     {"format_version", header.format_version},
                     {"triax_version", header.version},
                     {"step", header.step},
@@ -147,18 +175,34 @@ std::string json_text(const std::string& path, const CheckpointHeader& header,
                     {"architecture", architecture(header)},
                     {"parameters", parameters(rows)},
                     {"model", parsed(header.model)},
+                    {"tokenizer", to_json(tokenizer, file_names(reader))},
                     {"tensors", tensors}};
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
-std::string table_text(const std::string& path, const CheckpointHeader& header,
-                       const std::vector<Row>& rows) {
+// A line, or nothing where the checkpoint says nothing of a tokenizer.
+std::string tokenizer_line(const InspectedTokenizer& tokenizer,
+                           const std::vector<std::string>& files) {
+  if (tokenizer.hash.empty() && files.empty()) return {};
+  std::string line = tokenizer.hash.empty()   ? "no tokenizer"
+                     : tokenizer.kind.empty() ? "tokenizer not stored"
+                                              : "tokenizer " + tokenizer.kind;
+  if (tokenizer.vocabulary > 0) line += fmt::format(", vocabulary {}", tokenizer.vocabulary);
+  if (!tokenizer.hash.empty()) line += ", SHA-256 " + tokenizer.hash;
+  if (!files.empty()) line += fmt::format("; files {}", fmt::join(files, ", "));
+  return line + '\n';
+}
+
+std::string table_text(const CheckpointReader& reader, const std::vector<Row>& rows,
+                       const InspectedTokenizer& tokenizer) {
+  const CheckpointHeader& header = reader.header();
   std::string out = fmt::format(
       "{}: format {}, written by triax {}\n"
       "step {}, {} tokens, {} samples, grid {}\n"
-      "{}, {} parameters, {} tensors\n\n",
-      path, header.format_version, header.version, header.step, header.tokens, header.samples,
-      header.grid, architecture(header), parameters(rows), rows.size());
+      "{}, {} parameters, {} tensors\n{}\n",
+      reader.path(), header.format_version, header.version, header.step, header.tokens,
+      header.samples, header.grid, architecture(header), parameters(rows), rows.size(),
+      tokenizer_line(tokenizer, file_names(reader)));
   std::size_t width = 4;
   for (const Row& row : rows) width = std::max(width, row.tensor.name.size());
   out += fmt::format("{:<{}}  {:<4}  {:<16} {:>11} {:>11} {:>11} {:>11} {:>8} {:>8}\n", "name",
@@ -178,10 +222,11 @@ std::string table_text(const std::string& path, const CheckpointHeader& header,
 
 }  // namespace
 
-std::string inspect_checkpoint(const std::string& path, bool json, const Ranks& ranks) {
+std::string inspect_checkpoint(const std::string& path, bool json, const Ranks& ranks,
+                               const InspectedTokenizer& tokenizer) {
   const CheckpointReader reader(path, ranks);
   const std::vector<Row> rows = examine(reader, ranks);
-  return json ? json_text(path, reader.header(), rows) : table_text(path, reader.header(), rows);
+  return json ? json_text(reader, rows, tokenizer) : table_text(reader, rows, tokenizer);
 }
 
 }  // namespace triax

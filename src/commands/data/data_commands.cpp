@@ -9,6 +9,7 @@
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/exit_status.hpp"
+#include "src/checkpoint/saved_tokenizer.hpp"
 #include "src/comm/launch/launcher.hpp"
 #include "src/commands/options/option_checks.hpp"
 #include "src/commands/process/standard_output.hpp"
@@ -75,6 +76,8 @@ void decode(const FileArguments& arguments) {
 // Exit status: 3 where the file is damaged.
 int verify(const FileArguments& arguments) {
   const TokenSet set(arguments.path);
+  if (!arguments.tokenizer.empty())
+    require_same_tokenizer(set, *named_tokenizer(arguments.tokenizer));
   const std::vector<std::string> problems = problems_of(set);
   if (arguments.json) {
     const nlohmann::ordered_json out = {{"file", arguments.path},
@@ -117,7 +120,7 @@ void add_decode(CLI::App& data, const MpiSession& session) {
   const Shared arguments = add_file(command);
   command
       ->add_option("--tokenizer", arguments->tokenizer,
-                   "What the file was made with: a directory, a file, or bytes")
+                   "What the file was made with: a directory, a file, a checkpoint, or bytes")
       ->type_name("DIR")
       ->required();
   command->add_option("--document", arguments->range.first, "The first document, counted from 0")
@@ -136,8 +139,15 @@ void add_decode(CLI::App& data, const MpiSession& session) {
 void add_verify(CLI::App& data, const MpiSession& session, int& status) {
   CLI::App* command = data.add_subcommand(
       "verify", "Read a token file: its tokens against their checksum, ids, ends of documents.");
-  command->footer("Exit status: 0 all is as it was written; 3 damaged, or it cannot be read.");
+  command->footer(
+      "Exit status: 0 all is as it was written; 2 it was made by another tokenizer than "
+      "--tokenizer; 3\ndamaged, or it cannot be read.");
   const Shared arguments = add_file(command);
+  command
+      ->add_option("--tokenizer", arguments->tokenizer,
+                   "Check that the file was made with it: a directory, a file, a checkpoint, or "
+                   "bytes")
+      ->type_name("DIR");
   command->callback([arguments, &session, &status] {
     if (session.rank() == 0) status = verify(*arguments);
   });
@@ -177,7 +187,7 @@ void add_merge(CLI::App& data, const MpiSession& session) {
 }  // namespace
 
 std::shared_ptr<const Tokenizer> named_tokenizer(const std::string& name) {
-  return name == "bytes" ? byte_tokenizer() : open_tokenizer(name);
+  return open_named_tokenizer(name).tokenizer;
 }
 
 void add_data(CLI::App& app, CommandContext& context) {

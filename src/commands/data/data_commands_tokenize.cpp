@@ -158,7 +158,8 @@ void add_data_tokenize(CLI::App& data, const MpiSession& session) {
       "failure while running.");
   add_corpus(command, arguments->corpus);
   command
-      ->add_option("--tokenizer", arguments->tokenizer, "A tokenizer's directory or file, or bytes")
+      ->add_option("--tokenizer", arguments->tokenizer,
+                   "A tokenizer's directory or file, gpt2:DIR, a checkpoint that has one, or bytes")
       ->type_name("DIR")
       ->required();
   add_output(command, *arguments);

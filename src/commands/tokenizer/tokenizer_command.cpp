@@ -13,8 +13,8 @@
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/utf8.hpp"
+#include "src/checkpoint/saved_tokenizer.hpp"
 #include "src/commands/process/standard_output.hpp"
-#include "src/text/open_tokenizer.hpp"
 
 namespace triax {
 namespace {
@@ -55,7 +55,7 @@ std::vector<std::int32_t> ids_of(Tokenizer::Encoder& encoder, const std::string&
 }
 
 void encode(const Arguments& arguments) {
-  const auto tokenizer = open_tokenizer(arguments.path);
+  const auto tokenizer = open_named_tokenizer(arguments.path).tokenizer;
   const auto encoder = tokenizer->encoder();
   if (arguments.jsonl)
     return answer_lines([&](const json& line) -> json {
@@ -84,7 +84,7 @@ std::int32_t id_of(const std::string& word) {
 }
 
 void decode(const Arguments& arguments) {
-  const auto tokenizer = open_tokenizer(arguments.path);
+  const auto tokenizer = open_named_tokenizer(arguments.path).tokenizer;
   if (arguments.jsonl)
     return answer_lines([&](const json& line) -> json {
       if (!line.is_array() || !std::ranges::all_of(line, [](const json& id) {
@@ -126,7 +126,7 @@ std::string tokens_text(const Tokenizer& tokenizer, const std::vector<std::int32
 }
 
 void inspect(const Arguments& arguments) {
-  const OpenedTokenizer opened = open_with_facts(arguments.path);
+  const OpenedTokenizer opened = open_named_tokenizer(arguments.path);
   const Tokenizer& tokenizer = *opened.tokenizer;
   if (arguments.json)
     return print_out(json{{"file", opened.file},
@@ -157,7 +157,8 @@ void inspect(const Arguments& arguments) {
 CLI::App* add(CLI::App& command, const char* name, const char* description,
               const std::shared_ptr<Arguments>& arguments, void (*work)(const Arguments&)) {
   CLI::App* sub = command.add_subcommand(name, description);
-  sub->add_option("PATH", arguments->path, "Directory with a tokenizer's files, or one such file")
+  sub->add_option("PATH", arguments->path,
+                  "Directory with a tokenizer's files, one such file, gpt2:DIR, or a checkpoint")
       ->type_name("")
       ->required();
   sub->add_flag("--json", arguments->json, "Print JSON");
@@ -174,6 +175,7 @@ void add_tokenizer(CLI::App& app, CommandContext&) {
   command->require_subcommand(1);
   command->footer(
       "  triax tokenizer inspect meta-llama/Llama-3.2-1B\n"
+      "  triax tokenizer inspect runs/demo/checkpoints/step-000100.h5\n"
       "  triax tokenizer encode gpt2 \"Hello world\"       # 15496 995\n"
       "  triax tokenizer decode gpt2 15496 995");
   add(*command, "inspect", "Show format, vocabulary and special tokens.", arguments, inspect);

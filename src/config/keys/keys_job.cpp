@@ -24,9 +24,16 @@ void add_data(Keys& k) {
   k.push_back(obeyed("data.shuffle", boolean, true, anything(),
                      "a new permutation of the samples in every epoch; false: file order"));
   k.push_back(obeyed("data.seed", integer, 1234, at_least(0), "seed of the permutation"));
-  k.push_back(obeyed("data.tokenizer", string, "bytes", anything(),
-                     "tokenizer of text files; bytes (the only one yet): one token per byte. Text "
-                     "with model.from must set it"));
+  k.push_back(obeyed(
+      "data.tokenizer", string, "auto", anything(),
+      "tokenizer that the data were made with: a directory or file, or gpt2:DIR for vocab.json and "
+      "merges.txt of GPT-2; bytes: one token per byte, the only one for text files. It is stored "
+      "in checkpoints and exports; token files made by another are refused. auto: that of the "
+      "checkpoint, else of model.from. Text with model.from must set it"));
+  k.push_back(obeyed("data.tokenizer_hash", string, nullptr, anything(),
+                     "SHA-256 of the tokenizer (triax tokenizer inspect); job.json has it. Another "
+                     "tokenizer is refused. Set it, to resume with another tokenizer than the "
+                     "checkpoint's"));
 }
 
 void add_parallel(Keys& k) {

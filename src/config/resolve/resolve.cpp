@@ -14,6 +14,7 @@
 #include "src/config/rope_kinds.hpp"
 #include "src/config/source/absolute_path.hpp"
 #include "src/config/source/file_look.hpp"
+#include "src/config/source/find_input.hpp"
 #include "src/config/source/pattern.hpp"
 #include "src/model/families/families.hpp"
 
@@ -64,29 +65,49 @@ bool is_token_file(const std::string& path) {
 // Weights from elsewhere were trained on a tokenizer's tokens, not on bytes.
 void check_tokens_of_weights(const Settings& s, const ModelConfig& m, const std::string& text,
                              ErrorList& errors) {
-  if (m.weights.empty() || m.vocabulary == 256 || s.given("data.tokenizer")) return;
+  if (m.weights.empty() || m.vocabulary == 256 || s.string("data.tokenizer") == "bytes") return;
   errors.add(
       s.at("data.train").origin,
       fmt::format(
-          "data.tokenizer: missing: {} would be read as bytes, but the {} tokens of model.from "
-          "belong to another tokenizer. Name token files made with it (llm.c, Megatron, HDF5), or "
-          "set data.tokenizer to \"bytes\" if the model was trained on bytes",
-          text, m.vocabulary));
+          "data.tokenizer: missing: {0} would be read as bytes, but the {1} tokens of model.from "
+          "belong to another tokenizer. Make token files of it (triax data tokenize {0} "
+          "--tokenizer {2} --out PREFIX), or set data.tokenizer to \"bytes\" if the model was "
+          "trained on bytes",
+          text, m.vocabulary, m.weights));
 }
 
-// With the tokenizer "bytes", text becomes tokens 0 to 255; token files bring their own vocabulary.
+// Makes the path of data.tokenizer absolute; an error where it does not exist.
+void find_tokenizer(Settings& s, const std::string& job_file, ErrorList& missing) {
+  const std::string key = "data.tokenizer", prefix = "gpt2:";
+  const std::string name = s.string(key);
+  if (name == "auto" || name == "bytes") return;
+  const bool gpt2 = name.starts_with(prefix);
+  const std::string path = gpt2 ? name.substr(prefix.size()) : name;
+  const Origin origin = s.at(key).origin;
+  const auto [found, problem] = find_input(path, origin.line > 0 ? origin.file : job_file);
+  if (found.empty())
+    return s.error(
+        missing, key,
+        problem.empty()
+            ? fmt::format("no such file or directory: {}. Set it to a tokenizer's directory or "
+                          "file, or to \"bytes\"",
+                          path)
+            : problem);
+  s.resolve(key, (gpt2 ? prefix : "") + absolute_path(found), s.at(key).source);
+}
+
+// Text is read as bytes, tokens 0 to 255; token files bring their own vocabulary.
 void check_tokenizer(Settings& s, const ModelConfig& m, const std::vector<std::string>& files,
                      ErrorList& errors) {
-  const auto tokenizer = s.string("data.tokenizer");
-  if (tokenizer != "bytes") {
-    s.error(errors, "data.tokenizer",
-            "\"" + tokenizer +
-                "\" is not built yet. Set it to \"bytes\", or name token files in data.train "
-                "(llm.c, Megatron, HDF5)");
-    return;
-  }
   const auto text = std::ranges::find_if_not(files, is_token_file);
-  if (text == files.end() || !s.sound({"model"})) return;
+  if (text == files.end()) return;
+  if (const auto name = s.string("data.tokenizer"); name != "auto" && name != "bytes")
+    return s.error(errors, "data.tokenizer",
+                   fmt::format("{0} is text, which a run reads as bytes. Make token files of it "
+                               "(triax data tokenize {0} --tokenizer {1} --out PREFIX), or set the "
+                               "key to \"bytes\"",
+                               *text, name));
+  if (!s.sound({"model"})) return;
   check_tokens_of_weights(s, m, *text, errors);
   if (m.vocabulary < 256)
     s.error(errors, "model.vocab_size",
@@ -250,6 +271,7 @@ void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_fil
   warn_of_repeated(s, train, valid);
   auto files = train;
   files.insert(files.end(), valid.begin(), valid.end());
+  find_tokenizer(s, job_file, missing);
   check_tokenizer(s, m, files, errors);
   if (s.integer("run.eval_interval") > 0 && valid.empty() && s.sound({"data.valid"}))
     s.error(errors, "run.eval_interval",

@@ -45,6 +45,7 @@ DataConfig data(const Settings& s) {
   d.shuffle = s.boolean("data.shuffle");
   d.seed = static_cast<std::uint64_t>(s.integer("data.seed"));
   d.tokenizer = s.string("data.tokenizer");
+  if (s.has("data.tokenizer_hash")) d.tokenizer_hash = s.string("data.tokenizer_hash");
   return d;
 }
 

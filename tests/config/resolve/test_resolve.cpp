@@ -224,8 +224,25 @@ TEST_F(Resolve, BytesNeedAVocabularyOf256) {
   write("shard", std::string("\x88\xd8\x34\x01\x01\0\0\0", 8) + "tokens");
   EXPECT_EQ(error("", 1, {"model.vocab_size=255", "data.train=shard"}), "")
       << "whatever they are called";
+}
+
+TEST_F(Resolve, TheTokenizerIsThatOfTokenFiles) {
   EXPECT_THAT(error("", 1, {"data.tokenizer=gpt2:dir"}),
-              HasSubstr("\"gpt2:dir\" is not built yet. Set it to \"bytes\", or name token files"));
+              HasSubstr("data.tokenizer: no such file or directory: dir. Set it to a tokenizer's"));
+  write("gpt/vocab.json", "{}");
+  EXPECT_THAT(error("", 1, {"data.tokenizer=gpt2:gpt"}),
+              HasSubstr("text.txt is text, which a run reads as bytes. Make token files of it "
+                        "(triax data tokenize text.txt --tokenizer gpt2:gpt --out"));
+  write("tokens.bin", "x");
+  const auto data = [&](const std::string& tokenizer) {
+    return config("", 1, {"data.train=tokens.bin", "data.tokenizer=" + tokenizer}).data;
+  };
+  EXPECT_THAT(data("gpt2:gpt").tokenizer, testing::MatchesRegex("gpt2:/.*/gpt"));
+  EXPECT_THAT(data("gpt").tokenizer, testing::MatchesRegex("/.*/gpt"));
+  EXPECT_EQ(data("bytes").tokenizer, "bytes");
+  EXPECT_EQ(config("").data.tokenizer, "auto");
+  EXPECT_EQ(config("").data.tokenizer_hash, "");
+  EXPECT_EQ(config("", 1, {"data.tokenizer_hash=\"12\""}).data.tokenizer_hash, "12");
 }
 
 // A BPE model that is fed raw bytes would train without an error and lose what it had learned.
@@ -244,9 +261,35 @@ TEST_F(Resolve, WeightsFromElsewhereAreNotTrainedOnBytesUnasked) {
   EXPECT_THAT(with(R"("train": "tokens.bin", "valid": "text.txt")"), refusal);
   EXPECT_EQ(with(R"("train": "text.txt", "tokenizer": "bytes")"), "");
   EXPECT_EQ(with(R"("train": "tokens.bin")"), "");
+  EXPECT_THAT(with(R"("train": "text.txt", "tokenizer": "auto")"), refusal);
   EXPECT_EQ(with(R"("train": "text.txt")", R"("config": "hf/config.json")"), "") << "fresh weights";
   EXPECT_EQ(with(R"("train": "text.txt")", R"("from": "hf", "vocab_size": 256)"), "")
       << "as triax exports a model of bytes";
+}
+
+// The hub's cache has a folder per model, whose files are links.
+TEST_F(Resolve, AModelOfTheHubsCacheIsItsSnapshot) {
+  const std::string blob = write("models--a--b/blobs/1", "x");
+  write("models--a--b/snapshots/abc/config.json",
+        testing_support::with_sizes(R"({"model_type": "gpt2"})"));
+  write("tokens.bin", "x");
+  const std::filesystem::path snapshot =
+      std::filesystem::path(blob).parent_path().parent_path() / "snapshots/abc";
+  const auto job = [&](const std::string& from) {
+    return write("from.json", R"({"model": {"from": ")" + from + R"("}, "train_batch_size": 1,
+      "data": {"train": "tokens.bin"}})");
+  };
+  EXPECT_THAT(error_of(job("models--a--b")), HasSubstr("no model.safetensors in"));
+  std::filesystem::create_symlink("../../blobs/1", snapshot / "model.safetensors");
+  write("models--a--b/refs/main", "abc");
+  EXPECT_EQ(error_of(job("models--a--b")), "");
+  EXPECT_THAT(load_job(job("models--a--b"), {}, 1).config.model.weights,
+              testing::EndsWith("models--a--b/snapshots/abc"));
+  std::filesystem::remove(blob);
+  EXPECT_THAT(error_of(job("models--a--b")), HasSubstr("is a link to nothing (../../blobs/1)"));
+  write("models--a--b/refs/main", "def");
+  EXPECT_THAT(error_of(job("models--a--b")), HasSubstr("model.from: "));
+  EXPECT_THAT(error_of(job("models--a--b")), HasSubstr("has no snapshot def"));
 }
 
 TEST_F(Resolve, Files) {
