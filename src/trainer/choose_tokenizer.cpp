@@ -62,6 +62,11 @@ class Choice {
     check_expected(chosen);
     for (const auto* files : {&config_.data.train, &config_.data.valid})
       for (const std::string& file : *files) check_data(file, chosen);
+    if (!chosen.hash.empty() && chosen.format.empty())
+      spdlog::info(
+          "the data's tokenizer is not stored in checkpoints (SHA-256 {}): set data.tokenizer to "
+          "its directory to store it",
+          chosen.hash);
     return chosen;
   }
 

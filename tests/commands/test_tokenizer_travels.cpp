@@ -174,7 +174,7 @@ TEST_F(TokenizerTravels, AResumedRunKeepsItWithoutItsDirectory) {
   EXPECT_THAT(gone.text, HasSubstr("data.tokenizer: no such file or directory"));
   const Outcome resumed = train("--set run.steps=3 --set data.tokenizer=auto");
   EXPECT_EQ(resumed.status, 0) << resumed.text;
-  EXPECT_THAT(resumed.text, Not(HasSubstr("another")));
+  EXPECT_THAT(resumed.text, Not(HasSubstr("with another")));
   EXPECT_EQ(triax("tokenizer encode " + shell_word(checkpoint(3)) + " 'line 12'").text,
             triax("tokenizer encode " + shell_word(directory_.path("away")) + " 'line 12'").text);
   const Outcome other =
