@@ -19,6 +19,7 @@
 #include "src/commands/config_command.hpp"
 #include "src/commands/data/data_commands.hpp"
 #include "src/commands/doctor_command.hpp"
+#include "src/commands/evaluate/evaluate_command.hpp"
 #include "src/commands/failure.hpp"
 #include "src/commands/generate_command.hpp"
 #include "src/commands/process/standard_output.hpp"
@@ -32,9 +33,10 @@ namespace triax {
 namespace {
 
 // The order of --help.
-constexpr std::array<Command, 7> command_table = {{
+constexpr std::array<Command, 8> command_table = {{
     {"train", Launch::run, add_train},
     {"config", Launch::alone, add_config},
+    {"evaluate", Launch::ranks, add_evaluate},
     {"generate", Launch::ranks, add_generate},
     {"checkpoint", Launch::ranks, add_checkpoint},
     {"tokenizer", Launch::alone, add_tokenizer},
@@ -44,7 +46,7 @@ constexpr std::array<Command, 7> command_table = {{
 
 // Planned commands, refused by name until they are built.
 void add_commands_to_come(CLI::App& app) {
-  for (const std::string name : {"plan", "evaluate", "report"}) {
+  for (const std::string name : {"plan", "report"}) {
     CLI::App* command = app.add_subcommand(name)->group("")->allow_extras();
     command->callback([name] {
       throw UsageError(fmt::format("triax {} is not built yet", name), {},

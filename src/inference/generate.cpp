@@ -15,47 +15,39 @@
 namespace triax {
 namespace {
 
-// Memory of a forward pass: the residual stream before and after a layer (T, C), and one frame.
-// Scratch follows in the arena.
-struct Workspace {
-  Tensor in, out, frame;
-  Workspace(Arena& arena, const Stage& stage, const BatchShape& shape, std::int64_t width)
-      : in(arena.take("input", DType::f32, {shape.local_rows, width})),
-        out(arena.take("output", DType::f32, {shape.local_rows, width})) {
-    std::size_t bytes = 0;
-    for (int layer = 0; layer < stage.layers(0); ++layer)
-      bytes = std::max(bytes, stage.layer(0, layer).frame_bytes(shape));
-    frame = arena.take("frame", DType::u8, {static_cast<std::int64_t>(bytes)});
-  }
-};
-
-// Shape of `length` tokens of one text after `past` cached tokens.
-BatchShape text_shape(std::int64_t length, std::int64_t past, MemorySpace space) {
-  BatchShape shape = batch_shape(1, length, {}, DType::f32, DType::f32, space);
+BatchShape text_shape(const GridModel& model, std::int64_t length, std::int64_t past) {
+  BatchShape shape = model.shape(1, length);
   shape.past = past;
   return shape;
 }
 
-std::size_t memory_bytes(const Stage& stage, const BatchShape& shape, std::int64_t width) {
-  const std::size_t head = measure([&](Arena& arena) {
-    arena.take("head", DType::f32, {1, width});
-  });
-  return measure([&](Arena& arena) { Workspace(arena, stage, shape, width); }) +
-         std::max(stage.scratch_bytes(shape), head);
-}
-
 // Bytes that suffice for any text of up to `context` tokens, and for one token after context - 1
 // cached ones.
-std::size_t memory_bytes(const Stage& stage, std::int64_t context, std::int64_t width,
-                         MemorySpace space) {
-  return std::max(memory_bytes(stage, text_shape(context, 0, space), width),
-                  memory_bytes(stage, text_shape(1, context - 1, space), width));
+std::size_t memory_bytes(const GridModel& model) {
+  return std::max(ForwardSpace::bytes(model, text_shape(model, model.context(), 0)),
+                  ForwardSpace::bytes(model, text_shape(model, 1, model.context() - 1)));
 }
 
-// Shape of the KV cache of all blocks for `context` tokens (see Context::cache): (blocks x context,
-// 2 x kv_heads x head_size).
-Shape cache_shape(const ModelConfig& model, std::int64_t context) {
-  return {model.layers * context, 2 * std::int64_t{model.kv_heads} * model.head_size};
+// Transformer blocks of the stage.
+std::int64_t blocks(const GridModel& model) {
+  return model.layers_before_head() - (model.stage().has_embedding() ? 1 : 0);
+}
+
+VocabularyShard shard_of(const GridModel& model) {
+  return vocabulary_shard(model.model().vocabulary, model.stage().place().tensor);
+}
+
+// Logits of all tensor ranks in their order, with the padding of the vocabulary: those of the
+// vocabulary are the first.
+std::int64_t padded_vocabulary(const GridModel& model) {
+  return model.stage().place().tensor.size * shard_of(model).rows;
+}
+
+// Shape of the KV cache of all blocks of the stage (see Context::cache): (blocks x context, 2 x
+// kv_heads x head_size). On a tensor rank it is more than its share of the heads needs.
+Shape cache_shape(const GridModel& model) {
+  const ModelConfig& config = model.model();
+  return {blocks(model) * model.context(), 2 * std::int64_t{config.kv_heads} * config.head_size};
 }
 
 }  // namespace
@@ -105,29 +97,44 @@ std::int64_t trained_length(const CheckpointHeader& header) {
   return model.positions;
 }
 
+struct Generator::OwnModel {
+  ProcessGrid grid;
+  GridModel model;
+  OwnModel(const CheckpointReader& checkpoint, const ModelConfig& config, std::int64_t context,
+           std::optional<MemorySpace> space)
+      : grid(MPI_COMM_SELF, {}, {}, 0.0, space),
+        model(config, grid, std::min<std::int64_t>(context, longest_sequence(config)),
+              [&](const Stream& stream, const ModelConfig& of, ParameterStore& store) {
+                check_same_model(checkpoint, of, MPI_COMM_NULL);
+                restore_checkpoint(stream, checkpoint, of, store, nullptr, MPI_COMM_NULL);
+              }) {}
+};
+
 Generator::Generator(const CheckpointReader& checkpoint, std::int64_t context,
                      std::optional<MemorySpace> space)
-    : model_(model_from_huggingface(checkpoint.header().model, "the checkpoint's model")),
-      context_(std::min<std::int64_t>(context, longest_sequence(model_))),
-      grid_(MPI_COMM_SELF, {}, {}, 0.0, space),
-      stream_(grid_.space()),
-      stage_(model_, {}, context_, {}, StageUse::run, grid_.space()),
-      store_(stage_, grid_, {.space = grid_.space()}),
-      memory_(memory_bytes(stage_, context_, model_.hidden, grid_.space()), grid_.space()),
-      cache_(static_cast<std::size_t>(cache_shape(model_, context_).elements()) * sizeof(float),
-             grid_.space()),
-      input_(grid_.space(), static_cast<std::size_t>(context_) * sizeof(std::int32_t)),
-      output_(grid_.space(), static_cast<std::size_t>(model_.vocabulary) * sizeof(float)),
-      logits_(static_cast<std::size_t>(model_.vocabulary)) {
-  check_same_model(checkpoint, model_, MPI_COMM_NULL);
-  restore_checkpoint(stream_, checkpoint, model_, store_, nullptr, MPI_COMM_NULL);
+    : Generator(std::make_unique<OwnModel>(
+          checkpoint, model_from_huggingface(checkpoint.header().model, "the checkpoint's model"),
+          context, space)) {}
+
+Generator::Generator(std::unique_ptr<OwnModel> own) : Generator(own->model) {
+  own_ = std::move(own);
 }
+
+Generator::Generator(GridModel& model)
+    : model_(model),
+      memory_(memory_bytes(model_), model_.grid().space()),
+      cache_(static_cast<std::size_t>(cache_shape(model_).elements()) * sizeof(float),
+             model_.grid().space()),
+      input_(model_.grid().space(), static_cast<std::size_t>(context()) * sizeof(std::int32_t)),
+      output_(model_.grid().space(),
+              static_cast<std::size_t>(padded_vocabulary(model_)) * sizeof(float)),
+      logits_(static_cast<std::size_t>(this->model().vocabulary)) {}
 
 Generator::~Generator() = default;
 
 const std::vector<float>& Generator::logits(const std::vector<std::int32_t>& tokens) {
-  check(!tokens.empty() && std::ssize(tokens) <= context_, "{} tokens in a context of {}",
-        tokens.size(), context_);
+  check(!tokens.empty() && std::ssize(tokens) <= context(), "{} tokens in a context of {}",
+        tokens.size(), context());
   text_ = tokens;
   return logits_of_text(0);
 }
@@ -135,46 +142,69 @@ const std::vector<float>& Generator::logits(const std::vector<std::int32_t>& tok
 const std::vector<float>& Generator::logits_after(std::int32_t token) {
   check(!text_.empty(), "a token that follows none");
   text_.push_back(token);
-  if (std::ssize(text_) <= context_) return logits_of_text(std::ssize(text_) - 1);
+  if (std::ssize(text_) <= context()) return logits_of_text(std::ssize(text_) - 1);
   text_.erase(text_.begin());
   return logits_of_text(0);
 }
 
 const std::vector<float>& Generator::logits_of_text(std::int64_t past) {
   const std::int64_t length = std::ssize(text_) - past;
+  const Stream& stream = model_.stream();
   std::copy(text_.begin() + past, text_.end(), static_cast<std::int32_t*>(input_.here().data()));
-  input_.push(stream_);
+  input_.push(stream);
   Arena arena(memory_);
-  const BatchShape shape = text_shape(length, past, grid_.space());
-  Workspace space(arena, stage_, shape, model_.hidden);
-  Context ctx{.stream = stream_,
-              .tensor = grid_.tensor(),
-              .shard = stage_.place().tensor,
+  const BatchShape shape = text_shape(model_, length, past);
+  ForwardSpace space(arena, model_, shape);
+  Context ctx{.stream = stream,
+              .tensor = model_.grid().tensor(),
+              .shard = model_.stage().place().tensor,
               .shape = shape,
               .scratch = arena,
               .tokens = input_.there().tensor(DType::i32, {length}),
               .labels = {},
               .training = false,
               .loss_sum = {}};
-  const Tensor caches = cache_.tensor(DType::f32, cache_shape(model_, context_));
-  const int head = stage_.layers(0) - 1;
-  for (int layer = 0; layer < head; ++layer) {
-    if (layer > 0) ctx.cache = caches.slice(0, (layer - 1) * context_, context_);
-    stage_.layer(0, layer).forward(ctx, store_.layer(0, layer, 0), space.in, space.out,
-                                   space.frame);
-    std::swap(space.in, space.out);
-  }
-  stage_.head().logits(ctx, store_.layer(0, head, 0), space.in, length - 1,
-                       output_.there().tensor(DType::f32, {model_.vocabulary}));
-  output_.pull(stream_);
+  model_.receive(space.in);
+  run_layers(ctx, space);
+  model_.send(space.in);
+  share_logits(ctx, space.in);
+  output_.pull(stream);
   std::copy_n(static_cast<const float*>(output_.here().data()), logits_.size(), logits_.begin());
   return logits_;
+}
+
+// Leaves the output of the stage's last layer, the head aside, in space.in.
+void Generator::run_layers(Context& ctx, ForwardSpace& space) {
+  const Tensor caches = cache_.tensor(DType::f32, cache_shape(model_));
+  const int first_block = model_.stage().has_embedding() ? 1 : 0;
+  for (int layer = 0; layer < model_.layers_before_head(); ++layer) {
+    if (layer >= first_block)
+      ctx.cache = caches.slice(0, (layer - first_block) * context(), context());
+    model_.stage().layer(0, layer).forward(ctx, model_.layer(layer), space.in, space.out,
+                                           space.frame);
+    std::swap(space.in, space.out);
+  }
+}
+
+// Leaves the logits after the last row of x, the head's input, on every rank.
+void Generator::share_logits(const Context& ctx, const Tensor& x) {
+  const Tensor all = output_.there().tensor(DType::f32, {padded_vocabulary(model_)});
+  if (model_.stage().has_head()) {
+    const VocabularyShard shard = shard_of(model_);
+    const Tensor own = all.slice(0, shard.first, shard.rows);
+    if (shard.columns > 0)
+      model_.stage().head().logits(ctx, model_.layer(model_.layers_before_head()), x,
+                                   ctx.shape.sequence - 1, own.slice(0, 0, shard.columns));
+    model_.grid().tensor().all_gather(ctx.stream, all, own).wait(ctx.stream);
+  }
+  Communicator& stages = model_.grid().pipeline();
+  stages.broadcast(ctx.stream, all, stages.size() - 1).wait(ctx.stream);
 }
 
 void Generator::generate(std::vector<std::int32_t> tokens, const SamplingOptions& options,
                          const std::function<bool(std::int32_t)>& emit) {
   const std::uint64_t key = mix_key(options.seed, "generate");
-  if (std::ssize(tokens) > context_) tokens.erase(tokens.begin(), tokens.end() - context_);
+  if (std::ssize(tokens) > context()) tokens.erase(tokens.begin(), tokens.end() - context());
   std::int32_t next = 0;
   for (std::int64_t i = 0; i < options.max_tokens; ++i) {
     const std::vector<float>& found = i == 0 ? logits(tokens) : logits_after(next);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Text generation from a checkpoint, one token at a time, on one rank.
+// Text generation, one token at a time, on one rank or the ranks of a grid.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -10,9 +10,7 @@
 
 #include "io/checkpoint/checkpoint_reader.hpp"
 #include "kernels/base/device/mirror.hpp"
-#include "src/comm/grid/process_grid.hpp"
-#include "src/model/stage/stage.hpp"
-#include "src/state/parameters/parameter_store.hpp"
+#include "src/inference/grid_model.hpp"
 
 namespace triax {
 
@@ -35,18 +33,20 @@ std::int32_t choose_token(const std::vector<float>& logits, const SamplingOption
 /// for rotary positions that stretch themselves (longest_sequence).
 std::int64_t trained_length(const CheckpointHeader& header);
 
-/// A model for inference: weights and a KV cache of context() tokens, without gradients or
-/// optimizer state.
+/// A model for inference with a KV cache of context() tokens. On a grid all ranks of a data rank
+/// make the same calls and get the same logits.
 class Generator {
  public:
-  /// `context`: longest sequence in tokens, at most longest_sequence() of the model. `space`: where
-  /// it computes; nothing: on a GPU if there is one.
+  /// This process alone. `context`: longest sequence in tokens, at most longest_sequence() of the
+  /// model. `space`: where it computes; nothing: on a GPU if there is one.
   Generator(const CheckpointReader& checkpoint, std::int64_t context,
             std::optional<MemorySpace> space = std::nullopt);
+  /// `model` outlives the generator.
+  explicit Generator(GridModel& model);
   ~Generator();
 
-  const ModelConfig& model() const { return model_; }
-  std::int64_t context() const { return context_; }
+  const ModelConfig& model() const { return model_.model(); }
+  std::int64_t context() const { return model_.context(); }
   /// Logits (V) of the token after `tokens` (1 to context() tokens). All tokens are computed
   /// together, so the result does not depend on earlier calls, bit for bit.
   const std::vector<float>& logits(const std::vector<std::int32_t>& tokens);
@@ -61,19 +61,19 @@ class Generator {
                 const std::function<bool(std::int32_t)>& emit);
 
  private:
+  struct OwnModel;
+  explicit Generator(std::unique_ptr<OwnModel> own);
   // Logits after text_; the first `past` of its tokens are in the cache.
   const std::vector<float>& logits_of_text(std::int64_t past);
+  void run_layers(Context& ctx, ForwardSpace& space);
+  void share_logits(const Context& ctx, const Tensor& x);
 
-  ModelConfig model_;
-  std::int64_t context_;
-  ProcessGrid grid_;  // one rank: this process
-  Stream stream_;
-  Stage stage_;
-  ParameterStore store_;
+  std::unique_ptr<OwnModel> own_;  // null: the model is the caller's
+  GridModel& model_;
   Buffer memory_;              // activations, frame and scratch
-  Buffer cache_;               // KV cache: Context::cache of each block, context_ positions
+  Buffer cache_;               // KV cache: Context::cache of each block, context() positions
   Mirror input_;               // tokens: (context) int32
-  Mirror output_;              // logits: (V) float32
+  Mirror output_;              // logits: (V, padded) float32
   std::vector<float> logits_;  // (V)
   std::vector<std::int32_t> text_;
 };

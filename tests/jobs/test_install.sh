@@ -21,7 +21,7 @@ done
 
 # The man page has every command and option that --help has.
 triax=$work/prefix/bin/triax page=$work/prefix/share/man/man1/triax.1
-for command in '' train config generate checkpoint tokenizer data doctor 'data tokenize' 'data train-tokenizer' 'checkpoint list' 'checkpoint export' 'checkpoint import'; do
+for command in '' train config evaluate generate checkpoint tokenizer data doctor 'data tokenize' 'data train-tokenizer' 'checkpoint list' 'checkpoint export' 'checkpoint import'; do
   # shellcheck disable=SC2086
   "$triax" $command --help | grep -oE -- '^ +(-h, *)?--[a-z-]+' | grep -oE -- '--[a-z-]+' >options
   sed -n "/^\\.S[SH] ${command:+triax }${command:-DESCRIPTION}\$/,/^\\.S[SH]/p" "$page" | sed 's/\\-/-/g' >section
@@ -50,7 +50,7 @@ completes() {  # words, then what the last may become
 }
 touch job.json text
 mkdir folder
-completes triax '' 'train config generate checkpoint tokenizer data doctor'
+completes triax '' 'train config evaluate generate checkpoint tokenizer data doctor'
 completes triax che checkpoint
 completes triax checkpoint ver verify
 completes triax train --dr --dry-run

@@ -70,7 +70,7 @@ check_commands() {
       grep -q -- "$option" help.txt || fail "$1: no option $option as in '$line'"
     done
     commands=$((commands + 1))
-  done < <(grep -oE '(^ +(\$ )?([^#`]* )?|`)triax (train|config|generate|checkpoint|tokenizer|doctor|COMMAND)[^#`|>;]*' "$1" | grep -oE 'triax [a-z][^\\]*')
+  done < <(grep -oE '(^ +(\$ )?([^#`]* )?|`)triax (train|config|evaluate|generate|checkpoint|tokenizer|doctor|COMMAND)[^#`|>;]*' "$1" | grep -oE 'triax [a-z][^\\]*')
 }
 
 check_files() {

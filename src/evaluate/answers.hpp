@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Answers of a model on a grid to the items of a task.
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "src/evaluate/task/task.hpp"
+#include "src/inference/generate.hpp"
+#include "src/inference/likelihoods.hpp"
+
+namespace triax {
+
+class Answers {
+ public:
+  /// `rows`: most tokens per forward pass. `tokens`: tokens that a continuation may have, the first
+  /// of the vocabulary; 0: all. `model` outlives the object.
+  Answers(GridModel& model, std::int64_t rows, std::int32_t tokens);
+
+  /// Items that a data rank answers together. They are the same for every number of data ranks, and
+  /// with them every bit of the answers.
+  static constexpr std::int64_t unit = 32;
+  /// Items that all() takes at most: a unit for each data rank.
+  std::int64_t round() const;
+
+  /// Answers to the items, which are the same on every rank, on every rank. UsageError for a token
+  /// that the model has not, Error for weights that are not finite; on all ranks alike. Collective
+  /// over the grid.
+  std::vector<Answer> all(std::span<const Item> items);
+
+ private:
+  void check_tokens(std::span<const Item> items) const;
+  std::span<const Item> own(std::span<const Item> items) const;
+  void score(std::span<const Item> items, std::vector<Answer>& answers);
+  void generate(std::span<const Item> items, std::vector<Answer>& answers);
+  std::vector<std::int32_t> continuation(const Prompt& prompt);
+
+  GridModel& model_;
+  std::int32_t tokens_;
+  Likelihoods likelihoods_;
+  std::unique_ptr<Generator> generator_;  // made for the first prompt
+};
+
+}  // namespace triax

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/inference/model_files.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "io/files/fingerprint.hpp"
+#include "src/checkpoint/checkpoint.hpp"
+#include "src/config/model/huggingface.hpp"
+#include "src/inference/generate.hpp"
+#include "src/state/weights/initial_weights.hpp"
+
+namespace triax {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string config_of(const std::string& directory) {
+  const std::string path = directory + "/config.json";
+  std::ifstream file(path);
+  std::ostringstream text;
+  if (!(text << file.rdbuf()))
+    throw UsageError(fmt::format("{} is no model directory", directory),
+                     "its config.json is absent, empty or not readable",
+                     "Give a checkpoint of triax, or a directory with config.json and "
+                     "model.safetensors");
+  return text.str();
+}
+
+}  // namespace
+
+ModelFiles::ModelFiles(std::string path, const Ranks& ranks) : path_(std::move(path)) {
+  std::error_code ignored;
+  if (!fs::is_directory(path_, ignored)) {
+    checkpoint_.emplace(path_, ranks);
+    if (!checkpoint_->has_checksums())
+      warnings_.push_back(path_ + " has no checksums: its data cannot be verified");
+    model_ = model_from_huggingface(checkpoint_->header().model, "the checkpoint's model");
+    return;
+  }
+  agreed(ranks, [&] {
+    model_ = model_from_huggingface(config_of(path_), path_ + "/config.json", &warnings_);
+  });
+}
+
+std::int64_t ModelFiles::trained_length() const {
+  const std::int64_t length =
+      checkpoint_ ? triax::trained_length(checkpoint_->header()) : model_.positions;
+  return std::min<std::int64_t>(length, model_.positions);
+}
+
+std::string ModelFiles::fingerprint() const {
+  if (checkpoint_) return triax::fingerprint(checkpoint_->path());
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(path_))
+    if (entry.path().extension() == ".safetensors" || entry.path().filename() == "config.json")
+      names.push_back(entry.path().filename());
+  std::ranges::sort(names);
+  std::string text;
+  for (const std::string& name : names)
+    text += name + " " + triax::fingerprint(path_ + "/" + name) + "\n";
+  return text;
+}
+
+void ModelFiles::load(const Stream& stream, const ModelConfig& model, ParameterStore& store,
+                      const Ranks& ranks) const {
+  if (!checkpoint_) {
+    agreed(ranks, [&] { load_weights(stream, store, model, path_); });
+    return;
+  }
+  check_same_model(*checkpoint_, model, ranks);
+  restore_checkpoint(stream, *checkpoint_, model, store, nullptr, ranks);
+}
+
+}  // namespace triax
