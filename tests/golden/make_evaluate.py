@@ -385,8 +385,8 @@ class Judge:
     def numbers(self, what, found, expected):
         assert len(found) == len(expected), (what, len(found), len(expected))
         for f, e in zip(found, expected):
-            difference = abs(f - e)
-            assert difference < 1e-4 * max(1.0, abs(e)), (what, f, e)
+            difference = abs(f - e) / max(1.0, abs(e))
+            assert difference < 1e-4, (what, f, e)
             self.largest, self.compared = max(self.largest, difference), self.compared + 1
 
     def results(self, found, expected):
@@ -425,7 +425,7 @@ def check(command):
             found, scores = triax_scores(command, directory, ["--task", f"{directory}/prompts.jsonl", "--max-tokens", str(NEW_TOKENS)])
             assert [s["generated"] for s in scores] == expected["prompts"]["texts"]
             judge.results(found, expected["prompts"])
-    print(f"{judge.compared} numbers agree with lm-evaluation-harness, the largest difference is {judge.largest:.1e}")
+    print(f"{judge.compared} numbers agree with lm-evaluation-harness, the largest relative difference is {judge.largest:.1e}")
 
 
 if __name__ == "__main__":

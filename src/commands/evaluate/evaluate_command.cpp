@@ -160,7 +160,7 @@ void evaluate(const Arguments& arguments, const MpiSession& session) {
     throw UsageError("there is nothing to evaluate", {},
                      "Give --data FILE for a perplexity, or --task FILE");
   constexpr double timeout = 43200.0;  // ranks without documents wait for those with the last ones
-  (void)threads_asked();  // an invalid OMP_NUM_THREADS is refused first
+  (void)threads_asked();               // an invalid OMP_NUM_THREADS is refused first
   ProcessGrid grid(MPI_COMM_WORLD, grid_of_overrides(arguments.overrides, session.size()), {},
                    timeout, space_of(arguments.device),
                    [](const CoreShare& share, MemorySpace space) { bind_to_cores(share, space); });
