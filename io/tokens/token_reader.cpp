@@ -126,6 +126,10 @@ bool TokenReader::has_labels() const {
                              [](const Impl::Part& part) { return part.file->has_labels(); });
 }
 
+void TokenReader::set_seed(std::uint64_t seed) {
+  impl_->seed = seed;
+}
+
 void TokenReader::set_vocabulary(std::int64_t vocabulary) {
   check(vocabulary >= 1, "a vocabulary of {}", vocabulary);
   impl_->vocabulary = vocabulary;

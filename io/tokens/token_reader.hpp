@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "io/tokens/sample_reader.hpp"
 #include "kernels/base/mpi/agree.hpp"
 
 namespace triax {
@@ -42,26 +43,24 @@ std::unique_ptr<TokenFile> open_tokens(const std::string& path, const Ranks& ran
 
 /// Several files as one sequence of tokens, and the order of its training samples. Sample i of an
 /// unshuffled reader is the T + 1 tokens [i T, i T + T]: T inputs, and the labels one token later.
-class TokenReader {
+class TokenReader final : public SampleReader {
  public:
   /// Collective over `ranks`, which read the same files.
   TokenReader(const std::vector<std::string>& paths, int sequence_length, bool shuffle,
               std::uint64_t seed, const Ranks& ranks = MPI_COMM_NULL);
-  ~TokenReader();
+  ~TokenReader() override;
   TokenReader(TokenReader&&) noexcept;
-  std::int64_t tokens() const;
-  std::int64_t samples() const;  // per epoch, at least 1
-  bool has_bytes() const;        // some file is text or JSON lines, one byte per token
-  bool has_labels() const;       // some file has labels of its own
-  /// Reads sample `index`, counted from the start of training: epoch index / samples(), in the
-  /// epoch's permutation when shuffled (a function of (seed, epoch), without a table). out: T + 1
-  /// tokens, valid once check_lengths() has returned. labels: those of the same T + 1 tokens, not
-  /// shifted; empty: not read.
+  std::int64_t tokens() const override;
+  std::int64_t samples() const override;  // per epoch
+  bool has_bytes() const override;
+  bool has_labels() const override;
+  /// Sample `index` is of epoch index / samples(), in the epoch's permutation when shuffled (a
+  /// function of (seed, epoch), without a table).
   void sample(std::int64_t index, std::span<std::int32_t> out,
-              std::span<std::int32_t> labels = {}) const;
-  /// Error where a file that was read was truncated while it was open. Call it once per batch, as
-  /// it calls the file system.
-  void check_lengths() const;
+              std::span<std::int32_t> labels = {}) const override;
+  void check_lengths() const override;
+  /// Shuffles by another seed from now on.
+  void set_seed(std::uint64_t seed);
   /// From now on samples are checked as they are read: Error with file and position of an id that
   /// is not in [0, vocabulary), or of a label that is neither such an id nor ignored_label.
   void set_vocabulary(std::int64_t vocabulary);

@@ -13,7 +13,7 @@ constexpr std::int32_t padding = -1;
 
 }  // namespace
 
-BatchLoader::BatchLoader(const TokenReader& reader, const BatchConfig& batch,
+BatchLoader::BatchLoader(const SampleReader& reader, const BatchConfig& batch,
                          const BatchShape& shape, int data_size, int data_rank, DeviceArena* arena)
     : reader_(reader),
       batch_(batch),

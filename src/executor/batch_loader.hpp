@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "io/tokens/token_reader.hpp"
+#include "io/tokens/sample_reader.hpp"
 #include "kernels/base/device/mirror.hpp"
 #include "src/config/config.hpp"
 #include "src/model/context.hpp"
@@ -25,7 +25,7 @@ class BatchLoader {
  public:
   /// `reader` outlives the loader. The batch lies in memory of shape.space, in the region "batches"
   /// of `arena` if there is one.
-  BatchLoader(const TokenReader& reader, const BatchConfig& batch, const BatchShape& shape,
+  BatchLoader(const SampleReader& reader, const BatchConfig& batch, const BatchShape& shape,
               int data_size, int data_rank, DeviceArena* arena = nullptr);
   /// Reads the global batch that begins with sample `first`, counted from the start of training.
   /// Samples from `end` on are left out: their rows are padding. Later work on `stream` sees the
@@ -57,7 +57,7 @@ class BatchLoader {
         .slice(0, which * batch_.accumulation + microbatch, 1)
         .flat();
   }
-  const TokenReader& reader_;
+  const SampleReader& reader_;
   BatchConfig batch_;
   BatchShape shape_;
   int data_size_, data_rank_;
