@@ -19,7 +19,7 @@ inline auto members(const ModelConfig& m) {
                   m.weights, m.token_ids, m.trainability);
 }
 inline auto members(const DataConfig& d) {
-  return std::tie(d.train, d.valid, d.sequence_length, d.shuffle, d.seed, d.tokenizer);
+  return std::tie(d.train, d.sources, d.valid, d.sequence_length, d.shuffle, d.seed, d.tokenizer);
 }
 inline auto members(const ParallelConfig& p) {
   return std::tie(p.tensor, p.pipeline, p.data, p.schedule, p.chunks, p.sequence_parallel, p.order,

@@ -56,6 +56,9 @@ bool has_type(KeyType type, const json& v) {
     case KeyType::strings:
     case KeyType::paths:
       return v.is_string() || list_of(v, [](const json& e) { return e.is_string(); });
+    case KeyType::sources:
+      return v.is_string() ||
+             list_of(v, [](const json& e) { return e.is_string() || e.is_object(); });
     case KeyType::numbers:
       return list_of(v, [](const json& e) { return e.is_number(); });
     case KeyType::list:
@@ -126,6 +129,8 @@ std::optional<std::string> problem_with_path(const json& v) {
       if (auto problem = problem_with_path(each)) return problem;
     return {};
   }
+  if (v.is_object()) return problem_with_path(v.value("paths", json()));
+  if (!v.is_string()) return {};
   const auto path = v.get<std::string>();
   if (path.empty())
     return "an empty path. Name a file or a directory (\".\" is the working directory)";
@@ -179,6 +184,10 @@ std::optional<double> seconds_of(const json& value) {
   return value.is_string() ? parse_duration(value.get<std::string>()) : std::nullopt;
 }
 
+bool holds_paths(KeyType type) {
+  return type == KeyType::path || type == KeyType::paths || type == KeyType::sources;
+}
+
 std::string type_name(KeyType type) {
   switch (type) {
     case KeyType::boolean:
@@ -197,6 +206,8 @@ std::string type_name(KeyType type) {
       return "path";
     case KeyType::paths:
       return "path or list of paths";
+    case KeyType::sources:
+      return "path, list of paths, or list of {paths, weight}";
     case KeyType::numbers:
       return "list of numbers";
     case KeyType::list:
@@ -250,7 +261,7 @@ std::optional<std::string> problem_with(const Key& key, const json& value) {
                        meant.empty() ? "" : "; nearest: \"" + meant + "\"");
   }
   if (key.may_be_empty && value == json("")) return {};
-  if (key.type == KeyType::path || key.type == KeyType::paths) return problem_with_path(value);
+  if (holds_paths(key.type)) return problem_with_path(value);
   return {};
 }
 

@@ -21,6 +21,7 @@ enum class KeyType : std::uint8_t {
   strings,  // a string or a list of strings
   path,     // of a file or directory, literal: a ~ or $NAME that a shell would expand is refused
   paths,    // a path or pattern, or a list of them
+  sources,  // paths, or a list of objects {"paths": paths, "weight": ...}
   numbers,  // a list of numbers
   list,
   object,  // taken as a whole: keys inside are not checked
@@ -99,6 +100,8 @@ Key refused(std::string path, KeyType type, nlohmann::json default_value, std::s
 /// Seconds of a value of type `duration`; nullopt if it is not a duration.
 std::optional<double> seconds_of(const nlohmann::json& value);
 
+/// Whether values of the type hold paths: path, paths and sources.
+bool holds_paths(KeyType type);
 std::string type_name(KeyType type);
 std::string treatment_name(Treatment treatment);
 /// Problem of `value` for `key`, phrased to follow "<key>: "; nullopt if it is valid. null is

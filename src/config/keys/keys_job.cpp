@@ -13,10 +13,13 @@ using Keys = std::vector<Key>;
 
 void add_data(Keys& k) {
   k.push_back(
-      obeyed("data.train", paths, nullptr, anything(),
+      obeyed("data.train", sources, nullptr, anything(),
              "training files: text or tokens, patterns allowed (*, ? and [...], each within one "
              "level; \\ makes the next character literal; matches are sorted by bytes: shard_10 "
-             "before shard_2); relative to the working directory, else to the job file"));
+             "before shard_2); relative to the working directory, else to the job file. Or sources "
+             "that are blended sample by sample: [{\"paths\": [...], \"weight\": 0.7}, ...], where "
+             "a weight may be a list over steps, [{\"until_step\": N, \"weight\": 0.7}, "
+             "{\"weight\": 0.2}]"));
   k.push_back(obeyed("data.valid", paths, nullptr, anything(), "validation files, as data.train"));
   k.push_back(obeyed("data.seq_length", integer, "auto", from_to(1, 1e9),
                      "length T of a sample; auto: the model's positions, at most 1024")

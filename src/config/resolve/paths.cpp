@@ -156,13 +156,12 @@ Names files_of(Settings& settings, const std::string& key, const std::string& pa
 }  // namespace
 
 std::vector<std::string> data_files(Settings& settings, const std::string& key,
-                                    const std::string& job_file, ErrorList& errors,
-                                    ErrorList& missing) {
+                                    const nlohmann::json& paths, const std::string& job_file,
+                                    ErrorList& errors, ErrorList& missing) {
   std::vector<std::string> all;
-  if (!settings.has(key)) return all;
   const Origin origin = settings.at(key).origin;
   const auto& naming_file = origin.line > 0 ? origin.file : job_file;
-  for (const auto& pattern : patterns(settings.at(key).value)) {
+  for (const auto& pattern : patterns(paths)) {
     const auto files = files_of(settings, key, pattern, naming_file, errors, missing);
     all.insert(all.end(), files.begin(), files.end());
   }

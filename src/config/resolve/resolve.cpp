@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "src/config/resolve/paths.hpp"
+#include "src/config/resolve/sources.hpp"
 #include "src/config/rope_kinds.hpp"
 #include "src/config/source/absolute_path.hpp"
 #include "src/config/source/file_look.hpp"
@@ -262,9 +263,13 @@ void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_fil
                 length, m.positions));
   check_rounding(s, m, errors);
   warn_of_length(s, m);
-  auto train_patterns = data_files(s, "data.train", job_file, errors, missing);
-  auto valid_patterns = data_files(s, "data.valid", job_file, errors, missing);
-  const auto train = names_of_patterns(train_patterns), valid = names_of_patterns(valid_patterns);
+  json sources = train_files(s, job_file, errors, missing);
+  std::vector<std::string> valid_patterns;
+  if (s.has("data.valid"))
+    valid_patterns =
+        data_files(s, "data.valid", s.at("data.valid").value, job_file, errors, missing);
+  const auto train = names_of_patterns(patterns_of_sources(sources));
+  const auto valid = names_of_patterns(valid_patterns);
   if ((!s.has("data.train") || train.empty()) && s.sound({"data.train"}))
     s.error(errors, "data.train",
             "missing. Name a file, a pattern (\"corpus/*.bin\") or a list of them");
@@ -276,8 +281,7 @@ void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_fil
   if (s.integer("run.eval_interval") > 0 && valid.empty() && s.sound({"data.valid"}))
     s.error(errors, "run.eval_interval",
             "nothing to validate on. Name data.valid, or set run.eval_interval to 0");
-  if (s.has("data.train"))
-    s.resolve("data.train", std::move(train_patterns), s.at("data.train").source);
+  if (s.has("data.train")) s.resolve("data.train", std::move(sources), s.at("data.train").source);
   if (s.has("data.valid"))
     s.resolve("data.valid", std::move(valid_patterns), s.at("data.valid").source);
   check_moved(s, missing);

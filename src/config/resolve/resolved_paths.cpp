@@ -14,11 +14,12 @@ namespace {
 void make_absolute(const Key& key, nlohmann::ordered_json& value) {
   if (value.is_array())
     for (auto& each : value) make_absolute(key, each);
+  if (value.is_object() && value.contains("paths")) make_absolute(key, value["paths"]);
   if (!value.is_string()) return;
   const auto text = value.get<std::string>();
   if (key.is_word(text)) return;
-  value = key.type == KeyType::paths ? pattern_of(absolute_path(name_of_pattern(text)))
-                                     : absolute_path(text);
+  value = key.type == KeyType::path ? absolute_path(text)
+                                    : pattern_of(absolute_path(name_of_pattern(text)));
 }
 
 }  // namespace
@@ -27,7 +28,7 @@ std::string with_absolute_paths(const std::string& job) {
   auto root = nlohmann::ordered_json::parse(job);
   const KeyTable table;
   for (const Key& key : table.keys()) {
-    if (key.type != KeyType::path && key.type != KeyType::paths) continue;
+    if (!holds_paths(key.type)) continue;
     std::string pointer = "/" + key.path;
     std::ranges::replace(pointer, '.', '/');
     if (const nlohmann::ordered_json::json_pointer at(pointer); root.contains(at))

@@ -4,6 +4,7 @@
 
 #include "kernels/base/check.hpp"
 #include "src/config/resolve/resolve.hpp"
+#include "src/config/resolve/sources.hpp"
 #include "src/config/source/pattern.hpp"
 
 namespace triax {
@@ -39,7 +40,10 @@ Trainability trainability(const Settings& s) {
 
 DataConfig data(const Settings& s) {
   DataConfig d;
-  d.train = names_of_patterns(strings(s, "data.train"));
+  if (s.has("data.train")) {
+    d.train = names_of_patterns(patterns_of_sources(s.at("data.train").value));
+    d.sources = data_sources(s.at("data.train").value);
+  }
   d.valid = names_of_patterns(strings(s, "data.valid"));
   d.sequence_length = small(s, "data.seq_length");
   d.shuffle = s.boolean("data.shuffle");
