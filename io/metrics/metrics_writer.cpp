@@ -31,6 +31,17 @@ std::string number(double value) {
   return text;
 }
 
+// "a.h5":1.25,"b.h5":0.5
+std::string epochs_text(const std::vector<std::pair<std::string, double>>& epochs) {
+  std::string text;
+  for (const auto& [name, number_of_epochs] : epochs)
+    text += fmt::format(
+        "{}{}:{}", text.empty() ? "" : ",",
+        nlohmann::json(name).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
+        number(number_of_epochs));
+  return text;
+}
+
 // Class of a line for a run that resumes at `first_step`: kept; kept, and the validation of step
 // first_step - 1; of a step that the run repeats; not a JSON object.
 enum class Line : std::uint8_t { stays, validation, made_again, torn };
@@ -227,6 +238,7 @@ void MetricsWriter::write(const StepMetrics& m) {
   std::string scale = m.loss_scale ? fmt::format(R"("loss_scale":{},)", number(*m.loss_scale)) : "";
   if (m.loss_scale || m.skipped) scale += fmt::format(R"("skipped":{},)", m.skipped);
   if (m.label_tokens) scale += fmt::format(R"("label_tokens":{},)", *m.label_tokens);
+  if (!m.epochs.empty()) scale += fmt::format(R"("epochs":{{{}}},)", epochs_text(m.epochs));
   if (m.loss_spike) scale += R"("loss_spike":true,)";
   line(fmt::format(
       R"({{"step":{},"loss":{},"grad_norm":{},"lr":{},"tokens":{},)"

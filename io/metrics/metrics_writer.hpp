@@ -5,6 +5,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace triax {
 
@@ -20,9 +22,11 @@ struct StepMetrics {
   bool without_labels() const { return label_tokens == 0; }
   double tokens_per_second = 0, step_seconds = 0;
   std::optional<double> mfu;
-  std::optional<double> loss_scale;    // of this step (fp16)
-  bool skipped = false;                // gradient norm not finite: the step changed nothing
-  bool loss_spike = false;             // far above the losses before it
+  std::optional<double> loss_scale;  // of this step (fp16)
+  bool skipped = false;              // gradient norm not finite: the step changed nothing
+  bool loss_spike = false;           // far above the losses before it
+  /// Epochs of each source of blended data so far, by its name.
+  std::vector<std::pair<std::string, double>> epochs;
   std::int64_t peak_memory_bytes = 0;  // largest over ranks
   std::int64_t bytes_sent_data = 0, bytes_sent_tensor = 0,
                bytes_sent_pipeline = 0;  // this step, all ranks

@@ -103,16 +103,40 @@ bool of_one_type(const std::map<std::string, json>& before, const std::map<std::
          before.contains(path) != now.contains(path);
 }
 
-json training_data(const std::string& job) {
-  const json root = json::parse(job, nullptr, false);
-  const json::json_pointer place("/data/train");
-  return root.is_object() && root.contains(place) ? root[place] : json();
+// Whether the value of data.train has sources, whose changes resume_data() tells.
+bool has_sources(const json& value) {
+  return value.is_array() &&
+         std::ranges::any_of(value, [](const json& each) { return each.is_object(); });
+}
+
+std::vector<std::string> texts(const json& value) {
+  std::vector<std::string> all;
+  for (const json& each : value)
+    if (each.is_string()) all.push_back(each.get<std::string>());
+  return all;
 }
 
 }  // namespace
 
+std::vector<std::vector<std::string>> training_files(const std::string& job) {
+  const json root = json::parse(job, nullptr, false);
+  const json::json_pointer place("/data/train");
+  if (!root.is_object() || !root.contains(place)) return {};
+  const json& value = root[place];
+  if (!has_sources(value)) return {texts(value)};
+  std::vector<std::vector<std::string>> sources;
+  for (const json& source : value)
+    sources.push_back(source.is_object() ? texts(source.value("paths", json()))
+                                         : std::vector<std::string>{});
+  return sources;
+}
+
+bool same_files(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+  return std::ranges::equal(a, b, same_file);
+}
+
 bool same_training_data(const std::string& there, const std::string& here) {
-  return same("data.train", training_data(there), training_data(here));
+  return std::ranges::equal(training_files(there), training_files(here), same_files);
 }
 
 bool same_losses(const std::string& there, const std::string& here) {
@@ -139,6 +163,7 @@ std::vector<std::string> job_changes(const std::string& there, const std::string
     const json before_value = value_of(old_values, path), value_now = value_of(new_values, path);
     if (same(path, before_value, value_now)) continue;
     if (same_tokenizer(path, before_value, value_now)) continue;
+    if (path == "data.train" && (has_sources(before_value) || has_sources(value_now))) continue;
     if (of_one_type(old_values, new_values, path)) continue;
     const std::string from = shown(old_values, path);
     const std::string to = shown(new_values, path);

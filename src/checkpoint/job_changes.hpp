@@ -17,7 +17,14 @@ std::vector<std::string> job_changes(const std::string& there, const std::string
 /// and loss are configured alike. An imported checkpoint holds no job, and counts as alike.
 bool same_losses(const std::string& there, const std::string& here);
 
-/// Whether two resolved jobs train on the same files.
+/// Files of each source of data.train in a resolved job, as patterns of their names; none if the
+/// text has none.
+std::vector<std::vector<std::string>> training_files(const std::string& job);
+
+/// Whether two lists name the same files, perhaps from different directories.
+bool same_files(const std::vector<std::string>& a, const std::vector<std::string>& b);
+
+/// Whether two resolved jobs train on the same files, with any weights.
 bool same_training_data(const std::string& there, const std::string& here);
 
 }  // namespace triax

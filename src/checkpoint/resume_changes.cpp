@@ -28,7 +28,7 @@ json saved_value(const std::string& job, std::string key) {
   return root.is_object() && root.contains(place) ? root[place] : json();
 }
 
-std::string changed_data(const CheckpointHeader& header, const TokenReader& reader) {
+std::string changed_data(const CheckpointHeader& header, const SampleReader& reader) {
   const auto there = saved_integer(header.job, tokens_key);
   if (!there || *there == reader.tokens()) return {};
   return fmt::format(
@@ -38,7 +38,7 @@ std::string changed_data(const CheckpointHeader& header, const TokenReader& read
 }
 
 std::string moved_position(const CheckpointHeader& header, const DataConfig& data,
-                           const TokenReader& reader) {
+                           const SampleReader& reader) {
   const auto there = saved_integer(header.job, "data.seq_length");
   if (!there || *there == data.sequence_length || header.samples == 0) return {};
   if (data.shuffle)
@@ -83,28 +83,40 @@ std::string resume_losses(const CheckpointHeader& header, const std::string& res
   return losses.is_object() && same_training_data(header.job, resolved) ? losses.dump() : "";
 }
 
+bool blends_data(const CheckpointHeader& header, const DataConfig& data) {
+  return !data.sources.empty() ||
+         !saved_value(header.job, std::string("triax.") + data_state_key).is_null();
+}
+
 std::int64_t resume_sample(const CheckpointHeader& header, const DataConfig& data,
-                           const TokenReader& reader) {
+                           const SampleReader& reader) {
   const std::int64_t here = data.sequence_length;
   const std::int64_t there = saved_integer(header.job, "data.seq_length").value_or(here);
-  if (there == here || there < 1) return header.samples;
+  return samples_of_length(header.samples, there, here, reader);
+}
+
+std::int64_t samples_of_length(std::int64_t samples, std::int64_t there, std::int64_t here,
+                               const SampleReader& reader) {
+  if (there == here || there < 1) return samples;
   // Labels are shifted by one token: an epoch of N tokens has (N - 1) / T samples.
   const std::int64_t epoch = std::max<std::int64_t>(1, (reader.tokens() - 1) / there);
-  const std::int64_t tokens = header.samples % epoch * there;
-  return header.samples / epoch * reader.samples() +
+  const std::int64_t tokens = samples % epoch * there;
+  return samples / epoch * reader.samples() +
          std::min((tokens + here - 1) / here, reader.samples());
 }
 
 std::vector<std::string> resume_changes(const CheckpointHeader& header, const LoadedJob& job,
-                                        const TokenReader& reader, std::int64_t update) {
+                                        const SampleReader& reader, std::int64_t update) {
   std::vector<std::string> lines = job_changes(header.job, job.resolved);
   for (std::string& line : model_changes(header, job.config.model))
     lines.push_back(std::move(line));
   if (header.step >= job.config.run.steps)
     return lines;  // no step is left: changed data do not matter
-  for (std::string line :
-       {changed_data(header, reader), moved_position(header, job.config.data, reader),
-        moved_rate(header, job.config, update)})
+  std::vector<std::string> more = {moved_rate(header, job.config, update)};
+  if (!blends_data(header, job.config.data))
+    more.insert(more.begin(),
+                {changed_data(header, reader), moved_position(header, job.config.data, reader)});
+  for (std::string& line : more)
     if (!line.empty()) lines.push_back(std::move(line));
   return lines;
 }

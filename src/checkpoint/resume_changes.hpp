@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "io/checkpoint/checkpoint_header.hpp"
-#include "io/tokens/token_reader.hpp"
+#include "io/tokens/sample_reader.hpp"
 #include "src/config/load/load.hpp"
 
 namespace triax {
@@ -28,16 +28,28 @@ std::string job_for_checkpoint(const std::string& resolved, std::int64_t tokens,
 /// data.
 std::string resume_losses(const CheckpointHeader& header, const std::string& resolved);
 
+/// Key of data_state_text() in the section "triax" of a checkpoint's job.
+inline constexpr const char* data_state_key = "data_state";
+
+/// Whether a run blends its training data, or goes on with one source of a run that did so: then
+/// resume_data() finds its first sample, and tells the changes of its data.
+bool blends_data(const CheckpointHeader& header, const DataConfig& data);
+
 /// Index of the first sample of the resumed run, converted from CheckpointHeader::samples if
 /// data.seq_length has changed. The sample begins at the token where the old samples end, or after
 /// it.
 std::int64_t resume_sample(const CheckpointHeader& header, const DataConfig& data,
-                           const TokenReader& reader);
+                           const SampleReader& reader);
+
+/// Number of samples of `here` tokens that holds the first `samples` of `there` tokens.
+std::int64_t samples_of_length(std::int64_t samples, std::int64_t there, std::int64_t here,
+                               const SampleReader& reader);
 
 /// One line per change that affects the steps of the resumed run: of the job, the model, the
-/// training data, the learning rate. `update`: number of optimizer updates so far.
+/// training data of one source (see resume_data), the learning rate. `update`: number of optimizer
+/// updates so far.
 std::vector<std::string> resume_changes(const CheckpointHeader& header, const LoadedJob& job,
-                                        const TokenReader& reader, std::int64_t update);
+                                        const SampleReader& reader, std::int64_t update);
 
 /// Whether the job may compute other losses from the checkpoint's weights than the run that wrote
 /// it: another precision, loss or model.

@@ -12,6 +12,7 @@
 #include "kernels/base/mpi/agree.hpp"
 #include "src/checkpoint/optimizer_states.hpp"
 #include "src/checkpoint/resume_changes.hpp"
+#include "src/checkpoint/resume_data.hpp"
 #include "src/config/model/huggingface.hpp"
 #include "src/launch/own_checkpoints.hpp"
 #include "src/version/version.hpp"
@@ -47,8 +48,10 @@ CheckpointHeader RunCheckpoints::header(const RunPosition& at,
   header.step = at.step;
   header.tokens = at.tokens;
   header.samples = at.samples;
-  header.job = job_for_checkpoint(job_, at.data_tokens, at.losses, starts_text(optimizer_),
-                                  tokenizer_text(tokenizer_));
+  header.job =
+      with_data_state(job_for_checkpoint(job_, at.data_tokens, at.losses, starts_text(optimizer_),
+                                         tokenizer_text(tokenizer_)),
+                      at.data_state);
   header.model = huggingface_config(config_.model);
   header.grid =
       fmt::format(R"({{"data": {}, "pipeline": {}, "tensor": {}}})", config_.parallel.data,

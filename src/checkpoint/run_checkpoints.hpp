@@ -21,6 +21,7 @@ struct RunPosition {
   std::int64_t samples = 0;           // used or skipped; index of the next step's first sample
   std::int64_t data_tokens = 0;       // of all training data
   std::string losses = {};            // LossSpikes::state()
+  std::string data_state = {};        // data_state_text()
 };
 
 /// Writes the checkpoint of a step, then removes older ones beyond checkpoint.keep, except the

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/comm/interface/rank_ranges.hpp"
+#include "src/data/mixture/source_plan.hpp"
 
 namespace triax {
 namespace {
@@ -147,12 +148,21 @@ std::string dry_run_table(const JobPlan& plan, const MemoryLimit& limit) {
   const auto largest = static_cast<double>(limited.total());
   text += fmt::format("{} has {:.1f} MiB: room for {:.0f} such rank(s)\n", limit.what,
                       mib(limit.bytes), std::floor(limit.bytes / largest));
-  return text + fmt::format("a step sends, all ranks together: {}\n", messages_text(plan.messages));
+  text += fmt::format("a step sends, all ranks together: {}\n", messages_text(plan.messages));
+  for (const SourcePlan& source : plan_sources(plan.config))
+    text += fmt::format("source {}: {} file(s), {}; {:.0f} samples in {} steps\n", source.name,
+                        source.files, source.share, source.samples, plan.config.run.steps);
+  return text;
 }
 
 namespace {
 
 void add_dry_run(ordered_json& json, const JobPlan& plan) {
+  for (const SourcePlan& source : plan_sources(plan.config))
+    json["sources"].push_back({{"name", source.name},
+                               {"files", source.files},
+                               {"share", source.share},
+                               {"samples", std::llround(source.samples)}});
   ordered_json& ranks = json["ranks"] = ordered_json::array();
   for (int rank = 0; rank < plan.memory.grid().size(); ++rank) {
     ordered_json entry{{"rank", rank}};

@@ -5,6 +5,7 @@
 
 #include "kernels/base/device/stream_workspace.hpp"
 #include "kernels/base/mpi/agree.hpp"
+#include "src/data/mixture/source_names.hpp"
 #include "src/launch/offload_location.hpp"
 
 namespace triax {
@@ -43,7 +44,7 @@ RankState::RankState(const Config& job, ProcessGrid& ranks, std::optional<JobPla
           make_stage(config, grid.pipeline_rank(), grid.tensor_rank(), StageUse::run, arena.get())),
       shape(batch_shape(config, stage.place().tensor)),
       layout(plan.steps.shape, grid.pipeline_rank()),
-      train_reader(open_reader(config, grid, config.data.train, config.data.shuffle, true)),
+      train_data(open_training_data(config, grid)),
       store(stage, grid, in_arena(parameters_on(grid, config), arena.get()),
             whole_buffers(plan.steps, stage_index())),
       optimizer(store, config.optimizer, config.gradient_clipping,
@@ -56,8 +57,7 @@ RankState::RankState(const Config& job, ProcessGrid& ranks, std::optional<JobPla
               {shape.local_rows, config.model.hidden}, shape.type,
               plan.steps.shape.frame_pool[stage_index()]),
       messages(grid.pipeline(), layout, plan.steps.shape.microbatches),
-      batch(train_reader, config.batch, shape, config.parallel.data, grid.data_rank(),
-            arena.get()) {}
+      batch(train_data, config.batch, shape, config.parallel.data, grid.data_rank(), arena.get()) {}
 
 Allocations RankState::allocations(std::int64_t snapshot_bytes) const {
   return {store.bytes(),          optimizer.allocated(),
@@ -75,6 +75,13 @@ TokenReader open_reader(const Config& config, const ProcessGrid& grid,
     if (use && grid.rank() == 0) reader.check_ends();
   });
   return reader;
+}
+
+TrainingData open_training_data(const Config& config, const ProcessGrid& grid) {
+  std::vector<TokenReader> readers;
+  for (const auto& files : source_files(config.data))
+    readers.push_back(open_reader(config, grid, files, config.data.shuffle, true));
+  return {config, std::move(readers)};
 }
 
 }  // namespace triax

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "src/config/load/load.hpp"
+#include "src/data/mixture/training_data.hpp"
 #include "src/executor/batch_loader.hpp"
 #include "src/executor/pipeline_messages.hpp"
 #include "src/executor/step_buffers.hpp"
@@ -38,7 +39,7 @@ struct RankState {
   Stage stage;
   BatchShape shape;
   StageLayout layout;
-  TokenReader train_reader;  // before the tensors: a missing file is found early
+  TrainingData train_data;  // before the tensors: a missing file is found early
   ParameterStore store;
   Optimizer optimizer;
   BufferPlan buffer_plan;
@@ -52,5 +53,7 @@ struct RankState {
 /// Collective.
 TokenReader open_reader(const Config& config, const ProcessGrid& grid,
                         const std::vector<std::string>& files, bool shuffle, bool use);
+/// The training data of the job, each source opened by open_reader. Collective.
+TrainingData open_training_data(const Config& config, const ProcessGrid& grid);
 
 }  // namespace triax

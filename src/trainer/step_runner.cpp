@@ -36,7 +36,7 @@ void StepRunner::load_batch(std::int64_t sample) {
 // Label tokens of the global batch that is loaded. Ranks tell each other theirs only where files
 // have labels of their own: else every token is one.
 std::int64_t StepRunner::count_labels() {
-  if (!rank_.train_reader.has_labels()) return rank_.tokens_per_step();
+  if (!rank_.train_data.has_labels()) return rank_.tokens_per_step();
   const bool counts = rank_.stage.has_head() && rank_.grid.tensor_rank() == 0;
   double count = counts ? static_cast<double>(rank_.batch.label_tokens()) : 0.0;
   const Stream host;

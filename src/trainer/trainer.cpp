@@ -10,6 +10,8 @@
 #include "kernels/base/mpi/agree.hpp"
 #include "src/checkpoint/optimizer_states.hpp"
 #include "src/checkpoint/resume_changes.hpp"
+#include "src/checkpoint/resume_data.hpp"
+#include "src/data/mixture/source_plan.hpp"
 #include "src/huggingface/final_export.hpp"
 #include "src/launch/own_checkpoints.hpp"
 #include "src/launch/requeue.hpp"
@@ -60,10 +62,11 @@ void Trainer::prepare_weights() {
   if (const std::optional opened = checkpoint_to_resume(grid_, config_.checkpoint)) {
     const CheckpointReader& reader = *opened;
     check_same_model(reader, config_.model, grid_);
-    restore(reader);
+    const std::vector<std::string> of_data = restore(reader);
     losses_.restore(resume_losses(reader.header(), job_.resolved), start_.step);
-    start_.changes = resume_changes(reader.header(), job_, rank_.train_reader,
+    start_.changes = resume_changes(reader.header(), job_, rank_.train_data,
                                     start_.step - steps_.loss_scaler().skipped());
+    if (has_steps()) start_.changes.insert(start_.changes.end(), of_data.begin(), of_data.end());
     start_.other_losses = computes_other_losses(reader.header(), job_);
     const std::vector<StateKind>& states = rank_.optimizer.states();
     start_.fresh_optimizer = !states.empty() && saved_states(reader).empty();
@@ -77,8 +80,9 @@ void Trainer::prepare_weights() {
   }
 }
 
-// Restores all but the losses from a checkpoint of the same model.
-void Trainer::restore(const CheckpointReader& reader) {
+// Restores all but the losses from a checkpoint of the same model. Returns a line per change of the
+// training data.
+std::vector<std::string> Trainer::restore(const CheckpointReader& reader) {
   try {
     restore_checkpoint(rank_.stream, reader, config_.model, rank_.store, &rank_.optimizer, grid_,
                        rank_.buffers.idle_memory());
@@ -88,13 +92,16 @@ void Trainer::restore(const CheckpointReader& reader) {
     throw;
   }
   start_.step = reader.header().step;
-  start_.sample = resume_sample(reader.header(), config_.data, rank_.train_reader);
+  DataStart data = resume_data(reader.header(), job_, rank_.train_data);
+  start_.sample = data.sample;
+  if (data.state) rank_.train_data.set_state(*data.state);
   start_.token = reader.header().tokens;
   start_.resumed_from = reader.path();
   steps_.loss_scaler().restore(reader.header().loss_scale);
   const std::int64_t updates = start_.step - steps_.loss_scaler().skipped();
   rank_.optimizer.set_starts(starts_of(reader, rank_.optimizer.states(), updates),
                              tensor_starts_of(reader, config_.model, updates));
+  return std::move(data.changes);
 }
 
 RunEnd Trainer::run(RunRequests::Clock::time_point started) {
@@ -131,7 +138,7 @@ RunEnd Trainer::run(RunRequests::Clock::time_point started) {
 void Trainer::open_outputs(const std::vector<std::string>& hosts,
                            RunRequests::Clock::time_point started) {
   requests_.leave_at(logged_leaving_time(config_.run, started));  // rank 0's clock is the job's
-  log_run_summary({job_, grid_, rank_.plan, start_, rank_.train_reader,
+  log_run_summary({job_, grid_, rank_.plan, start_, rank_.train_data,
                    evaluator_ ? evaluator_->samples() : 0, rank_.optimizer, rank_.store});
   set_aside_after(start_.step);
   if (!start_.resumed_from.empty()) checkpoints_.resumed(start_.resumed_from, start_.step);
@@ -160,7 +167,10 @@ void Trainer::set_aside_after(std::int64_t step) const {
 void Trainer::write_line(const StepMetrics& metrics) {
   if (!leader() || !record_) return;  // tests make steps outside of a run
   const FileScope working(grid_.watch());
-  record_->step(metrics);
+  if (!rank_.train_data.blends()) return record_->step(metrics);
+  StepMetrics with_epochs = metrics;
+  with_epochs.epochs = source_epochs(rank_.train_data, position(metrics.number()).samples);
+  record_->step(with_epochs);
 }
 
 void Trainer::record(const StepMetrics& metrics) {
@@ -219,7 +229,7 @@ void Trainer::export_weights(const std::string& checkpoint) {
 RunPosition Trainer::position(std::int64_t steps_done) const {
   const std::int64_t done = steps_done - start_.step;
   return {steps_done, start_.token + done * rank_.tokens_per_step(),
-          start_.sample + done * config_.batch.global, rank_.train_reader.tokens()};
+          start_.sample + done * config_.batch.global, rank_.train_data.tokens()};
 }
 
 }  // namespace triax

@@ -65,7 +65,7 @@ class Trainer {
 
  private:
   void prepare_weights();
-  void restore(const CheckpointReader& reader);
+  std::vector<std::string> restore(const CheckpointReader& reader);
   void open_outputs(const std::vector<std::string>& hosts, RunRequests::Clock::time_point started);
   using RunningStep = StepRunner::RunningStep;
   RunningStep start_step(std::int64_t step);

@@ -7,6 +7,7 @@
 #include "io/checkpoint/checkpoint_directory.hpp"
 #include "io/files/shell_word.hpp"
 #include "kernels/base/mpi/agree.hpp"
+#include "src/checkpoint/resume_data.hpp"
 #include "src/executor/non_finite.hpp"
 #include "src/launch/own_checkpoints.hpp"
 #include "src/launch/requeue.hpp"
@@ -230,6 +231,7 @@ std::string Trainer::save(std::int64_t steps_done, bool wait) {
   const std::string scale = (bad > 0 ? bad_steps_.scaler_before() : steps_.loss_scaler()).state();
   RunPosition at = position(step);
   at.losses = losses_.state();
+  at.data_state = data_state_text(rank_.train_data, at.samples);
   if (wait)
     checkpoints_.save(rank_.stream, at, scale);
   else

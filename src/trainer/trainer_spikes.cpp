@@ -7,6 +7,7 @@
 #include "io/files/shell_word.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "src/checkpoint/resume_changes.hpp"
+#include "src/checkpoint/resume_data.hpp"
 #include "src/launch/run_directory.hpp"
 #include "src/trainer/trainer.hpp"
 
@@ -101,6 +102,7 @@ std::int64_t Trainer::roll_back(const StepMetrics& metrics) {
   rollback.spike_step = metrics.step;
   rollback.spike_loss = metrics.loss;
   rollback.sample = position(metrics.step + 1).samples;
+  BlendState data = rank_.train_data.state_at(rollback.sample);
   CheckpointConfig there = config_.checkpoint;
   there.resume = rollback.checkpoint;
   const std::optional<CheckpointReader> reader = checkpoint_to_resume(grid_, there);
@@ -111,6 +113,7 @@ std::int64_t Trainer::roll_back(const StepMetrics& metrics) {
   rollback.step = start_.step;
   rollback.samples_skipped = rollback.sample - start_.sample;
   start_.sample = rollback.sample;
+  rank_.train_data.set_state(with_weights(std::move(data), config_, start_.step));
   checkpoints_.go_back();
   agreed(grid_, [&] {
     if (leader()) record_rollback(rollback);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "io/checkpoint/checkpoint_directory.hpp"
+#include "src/data/mixture/source_plan.hpp"
 #include "src/forecast/dry_run.hpp"
 #include "src/forecast/process_memory.hpp"
 #include "src/launch/offload_location.hpp"
@@ -136,7 +137,7 @@ std::vector<std::string> config_warnings(const PlacedConfig& config) {
   return lines;
 }
 
-std::string warning_of_bytes(const Config& config, const TokenReader& data) {
+std::string warning_of_bytes(const Config& config, const SampleReader& data) {
   constexpr int bytes = 256;
   if (config.model.vocabulary <= bytes || !data.has_bytes()) return {};
   return fmt::format(
@@ -187,6 +188,8 @@ void log_job(const RunFacts& run) {
   spdlog::info("precision {}", precision_text(config.precision));
   spdlog::info("{} tokens of training data, {} samples per epoch", run.data.tokens(),
                run.data.samples());
+  for (const std::string& line : source_lines(config, run.data, run.start.step, run.start.sample))
+    spdlog::info("{}", line);
   log_unless_empty(validation_text(config, run.validation_samples));
   spdlog::info("{}", rate_text(config, run.start.step));
 }
@@ -224,6 +227,9 @@ void log_warnings(const RunFacts& run) {
   for (const std::string& line : config_warnings(config)) spdlog::warn("{}", line);
   warn_unless_empty(warning_of_cpu(config, built_for_gpus()));
   warn_unless_empty(warning_of_bytes(config, run.data));
+  for (const std::string& line :
+       repetition_warnings(config, run.data, run.start.step, run.start.sample))
+    spdlog::warn("{}", line);
   warn_unless_empty(warning_of_loss(config, run.start.step, batch_job(surroundings())));
   for (const std::string& line : run.start.weights.warnings(config.model.weights))
     spdlog::warn("{}", line);

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "io/tokens/token_reader.hpp"
 #include "src/config/load/load.hpp"
+#include "src/data/mixture/training_data.hpp"
 #include "src/forecast/job_plan.hpp"
 #include "src/model/stage/trained_parameters.hpp"
 #include "src/state/optimizer/optimizer.hpp"
@@ -30,7 +30,7 @@ struct RunFacts {
   const ProcessGrid& grid;
   const JobPlan& plan;
   const RunStart& start;
-  const TokenReader& data;
+  const TrainingData& data;
   std::int64_t validation_samples;  // read by one validation
   const Optimizer& optimizer;
   const ParameterStore& store;
@@ -55,7 +55,7 @@ std::string validation_text(const Config& config, std::int64_t samples);
 std::vector<std::string> config_warnings(const PlacedConfig& config);
 
 /// Warning that text is read as bytes by a model with a larger vocabulary; empty otherwise.
-std::string warning_of_bytes(const Config& config, const TokenReader& data);
+std::string warning_of_bytes(const Config& config, const SampleReader& data);
 
 /// Warning that a program built for GPUs (`for_gpus`) found none; empty otherwise, or where the job
 /// asks for the CPU.

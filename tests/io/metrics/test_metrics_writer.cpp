@@ -94,6 +94,20 @@ TEST(MetricsWriter, LabelTokensAreThereWhereTheyAreKnown) {
   EXPECT_EQ(read[1].at("label_tokens"), 0);
 }
 
+TEST(MetricsWriter, EpochsAreThereByTheNameOfTheirSource) {
+  const TempDirectory dir;
+  StepMetrics m;
+  {
+    MetricsWriter writer(dir.path("m"), 0);
+    writer.write(m);
+    m.epochs = {{"a \"1\".bin", 0.5}, {"b", 2.0}};
+    writer.write(m);
+  }
+  const auto read = lines(dir.path("m"));
+  EXPECT_FALSE(read[0].contains("epochs"));
+  EXPECT_EQ(read[1].at("epochs"), (json{{"a \"1\".bin", 0.5}, {"b", 2.0}}));
+}
+
 TEST(MetricsWriter, ARollbackIsALineOfTheStepThatFollows) {
   const TempDirectory dir;
   StepMetrics m;
