@@ -88,22 +88,15 @@ struct DataSource {
   bool operator==(const DataSource&) const = default;
 };
 
-/// What a sequence of several documents is to a model: one text, or documents that do not see each
-/// other.
-enum class Documents : std::uint8_t { join, mask };
-
 struct DataConfig {
   std::vector<std::string> train;        // files, globs expanded, in order
   std::vector<DataSource> sources = {};  // of train; empty: one source
   std::vector<std::string> valid;
-  Documents documents = Documents::join;
-  bool mask_end_token_loss = false;  // a label that begins another document is not trained
-  int sequence_length = 1024;        // T
+  int sequence_length = 1024;  // T
   bool shuffle = true;
   std::uint64_t seed = 1234;
   std::string tokenizer = "bytes";
-  std::string tokenizer_hash =
-      {};  // SHA-256 of the tokenizer that travels with the run; empty: none
+  std::string tokenizer_hash = {};  // SHA-256 of the tokenizer that the run stores; empty: none
 };
 
 struct ParallelConfig {
@@ -174,14 +167,7 @@ struct OptimizerGroup {
   std::string match;  // pattern of tensor names: * ? [...]
   double rate = 1.0;  // learning rate, as a factor of that of the other tensors
   std::optional<double> weight_decay = {};  // none: as for the other tensors
-  std::string optimizer = {};               // "Muon" or "AdamW", under Muon; empty: by the shape
   bool operator==(const OptimizerGroup&) const = default;
-};
-
-/// Exponential moving average of the weights, beside the run's own.
-struct WeightAverageConfig {
-  double decay = 0.0;         // 0: no average
-  std::int64_t interval = 1;  // steps between updates
 };
 
 /// Optimizer: its name, which is that of a row of src/state/optimizer/rules, and its parameters.
@@ -195,7 +181,6 @@ struct OptimizerConfig {
   // the row's default.
   std::map<std::string, double> numbers = {};
   std::vector<OptimizerGroup> groups = {};  // a tensor belongs to the first that matches
-  WeightAverageConfig average = {};         // run.ema
   double clip_value = 0.0;  // largest magnitude of an element of the gradient; 0: no limit
   // Seed for stochastic rounding of 16-bit weights; none: round to nearest.
   std::optional<std::uint64_t> stochastic_rounding;
