@@ -47,6 +47,15 @@ BlendState read_state(const json& saved, std::int64_t sample) {
   return state;
 }
 
+// Error unless the state has a number for each source.
+void check_counts(const BlendState& state, const Counts& tokens, std::size_t sources) {
+  bool all = !state.phases.empty();
+  for (const BlendPhase& phase : state.phases) all &= phase.units.size() == sources;
+  for (const Counts* counts : {&state.base, &state.orders, &state.used, &tokens})
+    all &= counts->size() == sources;
+  check(all, "its state is not that of {} sources", sources);
+}
+
 // Data of the checkpoint's run. An imported checkpoint has none.
 SavedData saved_data(const CheckpointHeader& header) {
   SavedData data;
@@ -61,6 +70,7 @@ SavedData saved_data(const CheckpointHeader& header) {
   try {
     const BlendState& state = data.state.emplace(read_state(saved, header.samples));
     const auto tokens = saved.at("tokens").get<Counts>();
+    check_counts(state, tokens, data.sources.size());
     for (std::size_t i = 0; i < data.sources.size(); ++i) {
       data.sources[i].used = state.used.at(i);
       data.sources[i].order = state.orders.at(i);

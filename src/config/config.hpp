@@ -95,7 +95,7 @@ struct DataConfig {
   int sequence_length = 1024;  // T
   bool shuffle = true;
   std::uint64_t seed = 1234;
-  std::string tokenizer = "bytes";
+  std::string tokenizer = "auto";
   std::string tokenizer_hash = {};  // SHA-256 of the tokenizer that the run stores; empty: none
 };
 

@@ -16,9 +16,9 @@ inline std::string golden_evaluate(const std::string& name) {
   return fmt::format("{}/tests/golden/evaluate/{}", TRIAX_SOURCE_DIR, name);
 }
 
-/// expected.json.
+/// answers.json.
 inline nlohmann::json expected_answers() {
-  return nlohmann::json::parse(std::ifstream(golden_evaluate("expected.json")));
+  return nlohmann::json::parse(std::ifstream(golden_evaluate("answers.json")));
 }
 
 /// Options of the tasks of a family.

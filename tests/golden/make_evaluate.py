@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers of lm-evaluation-harness to small tasks, for tests/evaluate; and a live judge.
 
-    make_evaluate.py write            writes tests/golden/evaluate: two random models with their tokenizers, and expected.json
+    make_evaluate.py write            writes tests/golden/evaluate: two random models with their tokenizers, and answers.json
     make_evaluate.py check TRIAX...   compares `TRIAX... evaluate` with the harness on other weights and texts
 
 TRIAX may be a command line, such as: mpiexec -n 4 build/src/triax. The harness's own code (lm_eval 0.4.13) makes pairs, prefixes
@@ -359,7 +359,7 @@ def write():
         directory = f"{HERE}/evaluate/{family}"
         make_model(directory, family, 5)
         expected[family] = write_case(directory, DOCUMENTS, CHOICES, PROMPTS)
-    write_json(f"{HERE}/evaluate/expected.json", expected)
+    write_json(f"{HERE}/evaluate/answers.json", expected)
 
 
 def triax_scores(command, directory, arguments):

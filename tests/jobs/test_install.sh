@@ -24,7 +24,7 @@ triax=$work/prefix/bin/triax page=$work/prefix/share/man/man1/triax.1
 for command in '' train config evaluate generate checkpoint tokenizer data doctor 'data tokenize' 'data train-tokenizer' 'checkpoint list' 'checkpoint export' 'checkpoint import'; do
   # shellcheck disable=SC2086
   "$triax" $command --help | grep -oE -- '^ +(-h, *)?--[a-z-]+' | grep -oE -- '--[a-z-]+' >options
-  sed -n "/^\\.S[SH] ${command:+triax }${command:-DESCRIPTION}\$/,/^\\.S[SH]/p" "$page" | sed 's/\\-/-/g' >section
+  sed 's/\\-/-/g' "$page" | sed -n "/^\\.S[SH] ${command:+triax }${command:-DESCRIPTION}\$/,/^\\.S[SH]/p" >section
   while read -r option; do
     [[ -n $command && $option == --help ]] || grep -qF -- "fB$option" section || fail "the man page has no $option of triax $command"
   done <options

@@ -153,10 +153,13 @@ json train_files(Settings& settings, const std::string& job_file, ErrorList& err
     return json::array();
   }
   SourceCheck check(settings, errors);
+  bool sound = true;
   for (std::size_t i = 0; i < value.size(); ++i)
-    if (check.sound(fmt::format("{}[{}]", train, i), value[i]))
-      value[i]["paths"] = data_files(settings, train, value[i]["paths"], job_file, errors, missing);
-  if (!settings.sound({train})) return json::array();
+    sound &= check.sound(fmt::format("{}[{}]", train, i), value[i]);
+  if (!sound) return json::array();
+  // A plan needs no files: the patterns of missing ones stay.
+  for (json& source : value)
+    source["paths"] = data_files(settings, train, source["paths"], job_file, errors, missing);
   if (const std::int64_t step = step_without_weight(data_sources(value)); step >= 0)
     settings.error(errors, train, fmt::format("no source has a weight above 0 at step {}", step));
   return value;
@@ -185,8 +188,8 @@ std::vector<DataSource> data_sources(const json& value) {
     if (weight.is_array())
       for (const json& phase : weight) {
         const json until = phase.value("until_step", json());
-        source.weights.push_back({phase.at("weight").get<double>(),
-                                  until.is_null() ? 0 : until.get<std::int64_t>()});
+        source.weights.push_back(
+            {phase.at("weight").get<double>(), until.is_null() ? 0 : until.get<std::int64_t>()});
       }
     sources.push_back(std::move(source));
   }

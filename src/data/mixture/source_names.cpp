@@ -17,8 +17,8 @@ std::size_t common_begin(const std::string& a, const std::string& b) {
 std::string pattern_of_files(const std::vector<std::string>& files) {
   if (files.size() == 1) return files.front();
   std::string begin = files.front(), end(files.front().rbegin(), files.front().rend());
+  for (const std::string& file : files) begin.resize(common_begin(begin, file));
   for (const std::string& file : files) {
-    begin.resize(common_begin(begin, file));
     end.resize(common_begin(end, {file.rbegin(), file.rend()}));
     end.resize(std::min(end.size(), file.size() - begin.size()));
   }

@@ -86,12 +86,12 @@ class Mixture : public testing::Test {
   std::string a_ = file("a.txt", text_of(of_a_)), b_ = file("b.txt", text_of(of_b_));
 };
 
-// Weights 3 and 1 take a, a, b, a.
+// Weights 3 and 1 take a, a, a, b.
 TEST_F(Mixture, IsTheTextOfItsBlendedSamples) {
   std::vector<std::string> blended;
   std::size_t a = 0, b = 0;
   for (int sample = 0; sample < 8 * batch; ++sample)
-    blended.push_back(sample % 4 == 2 ? of_b_[b++ % of_b_.size()] : of_a_[a++ % of_a_.size()]);
+    blended.push_back(sample % 4 == 3 ? of_b_[b++ % of_b_.size()] : of_a_[a++ % of_a_.size()]);
   const std::string text = file("blended.txt", text_of(blended));
   for (const Layout& layout : layouts()) {
     SCOPED_TRACE(layout.text());
