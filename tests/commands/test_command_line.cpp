@@ -41,9 +41,10 @@ TEST(CommandLine, WhatNeedsNoRanksDoesNotStartMpi) {
 }
 
 TEST(CommandLine, WhatIsMissingOrTooMuchIsNamed) {
-  expect_usage_error("",
-                     "triax needs a command (train, config, evaluate, generate, checkpoint, tokenizer, "
-                     "data, doctor). See triax --help");
+  expect_usage_error(
+      "",
+      "triax needs a command (train, config, evaluate, generate, checkpoint, tokenizer, "
+      "data, doctor). See triax --help");
   expect_usage_error("checkpoint",
                      "triax checkpoint needs a command (list, inspect, verify, diff, export, "
                      "import). See triax checkpoint "
