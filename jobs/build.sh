@@ -23,7 +23,7 @@ configure_preset() {
   # ccache: files that another configuration has compiled are not compiled again, whatever the folder's name, and in
   # spite of precompiled headers. A launcher or settings of ccache of the user's own are kept. No ccache for code of
   # this processor alone: it would serve another processor, for which -march=native is the same text.
-  if [[ $preset != @(native|quickstart|clang) && $(uname -m) == x86_64 && -z ${CMAKE_CXX_COMPILER_LAUNCHER:-} ]] && command -v ccache >/dev/null; then
+  if [[ $preset != @(native|quickstart|clang|asan-ubsan) && $(uname -m) == x86_64 && -z ${CMAKE_CXX_COMPILER_LAUNCHER:-} ]] && command -v ccache >/dev/null; then
     export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_CUDA_COMPILER_LAUNCHER=ccache
     export CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1} CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros}
     export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$PWD}

@@ -58,9 +58,9 @@ tidy() {
   if [[ -n $changed ]]; then mapfile -t files <<<"$changed"; fi
   echo "gates: ${#files[@]} sources have changed; clang-tidy on the newest ${MAX_FILES:-12}"
   [[ ${#files[@]} -gt 0 ]] || return 0
-  # The compile commands of a preset without precompiled headers, which clang-tidy cannot read. GCC's warnings are not
-  # its business: only the checks of .clang-tidy fail.
-  configure_preset asan-ubsan
+  # A preset without precompiled headers, which clang-tidy cannot read. GCC's warnings are not its business: only the
+  # checks of .clang-tidy fail.
+  configure_preset tidy
   printf '%s\n' "${files[@]:0:${MAX_FILES:-12}}" |
     xargs -d '\n' -P "$(nproc)" -n 1 "$tool" --quiet -p "$build_folder" --warnings-as-errors='*' \
       --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-error
