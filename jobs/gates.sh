@@ -15,6 +15,7 @@ whose tool cannot be had is a failure if it is named, and is reported as not run
              (all tests: jobs/test.sh --sanitize)
   clang      triax built by Clang 15, or the next newer one here, with warnings as errors, for this machine's
              processor, and a training run
+TRIAX_GATES_SECONDS=N: N seconds for all gates. What has not ended by then is stopped and reported as not run.
 END_OF_USAGE
 }
 
@@ -105,7 +106,8 @@ main() {
   esac
   local -a gates=("$@")
   [[ $# -gt 0 ]] || gates=(tidy sanitize clang)
-  local gate begin result status=0
+  local gate begin result status=0 limit=${TRIAX_GATES_SECONDS:-}
+  local -a within=()  # no timeout(1) without a limit: it would keep Ctrl-C from the gate
   for gate in "${gates[@]}"; do
     case $gate in
       tidy | sanitize | clang) ;;
@@ -116,8 +118,11 @@ main() {
   jobs/setup.sh --gates || echo "gates: not everything could be installed: a gate that needs it will fail"
   for gate in "${gates[@]}"; do
     begin=$SECONDS result=0
-    jobs/gates.sh --only "$gate" || result=$?
-    if [[ $result -eq 0 ]]; then
+    if [[ -n $limit ]]; then within=(timeout $((limit > begin ? limit - begin : 1))); fi
+    ${within[@]+"${within[@]}"} jobs/gates.sh --only "$gate" || result=$?
+    if [[ -n $limit && $result -eq 124 && $SECONDS -ge $limit ]]; then
+      echo "gates: $gate was NOT RUN to its end: TRIAX_GATES_SECONDS=$limit are over"
+    elif [[ $result -eq 0 ]]; then
       echo "gates: $gate passed in $((SECONDS - begin)) s"
     elif [[ $result -eq $no_tool && $# -eq 0 ]]; then
       echo "gates: $gate was NOT RUN"

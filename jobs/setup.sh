@@ -11,6 +11,8 @@ packages=(
   zlib1g-dev libzstd-dev                            # corpora in .gz and .zst
   ocl-icd-opencl-dev                                # Debian's oneDNN is built with OpenCL: its CMake file asks for it
   libpcre2-dev libutf8proc-dev                      # patterns and normal forms of tokenizers
+  libboost-dev                                      # HTTP of triax serve (Boost.Beast)
+  libyaml-cpp-dev                                   # Axolotl's config.yml
   libcli11-dev nlohmann-json3-dev libfmt-dev libspdlog-dev
   libgtest-dev libgmock-dev
 )
@@ -35,7 +37,8 @@ setup: this system has no apt, so nothing is installed. triax needs, where CMake
   a C++20 compiler (GCC 12, Clang 15 or newer), CMake 3.22, Ninja or make, pkg-config,
   an MPI library, parallel HDF5 1.10.7 or newer on that MPI, Kokkos 3.4 or newer, oneDNN 2.6 or newer,
   hwloc 2, liburing 2.2 or newer, PCRE2 10.30 or newer, utf8proc 2.5 or newer, zlib,
-  Zstandard 1.4 or newer, fmt, spdlog, nlohmann-json 3, CLI11 2, OpenMP, GoogleTest 1.12.
+  Zstandard 1.4 or newer, Boost 1.74 or newer (headers), yaml-cpp 0.7 or newer, fmt, spdlog, nlohmann-json 3, CLI11 2,
+  OpenMP, GoogleTest 1.12.
 END
 }
 

@@ -11,7 +11,8 @@ Usage: jobs/test.sh [--long] [--sanitize | --preset NAME] [CTEST_ARGUMENT]...
 Installs what is missing (jobs/setup.sh), builds, and runs every test. Exits non-zero when one fails.
 If nvcc is on PATH and no argument is given, it then compiles the GPU kernels too (the preset cuda, in build-cuda/) and
 runs their tests; those that need a GPU are skipped where there is none.
-  --long          with the long loops: 200 kills of a training job, 50 of a tokenization, 10,000 mutated checkpoints
+  --long          with the long loops: 200 kills of a training job, 50 of a tokenization, 60 of a batch, 10,000 mutated
+                  checkpoints, every combination of features of a plan, every golden case on every layout
   --sanitize      under AddressSanitizer and UndefinedBehaviorSanitizer (the preset asan-ubsan)
   --preset NAME   another preset of CMakePresets.json (default: release, built in build/)
 At the end it names skipped tests and their reasons. With TRIAX_MUST_RUN="WORD..." a skipped test with one of the words

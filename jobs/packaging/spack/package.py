@@ -34,6 +34,8 @@ class Triax(CMakePackage, CudaPackage):
     depends_on("liburing@2.2:")
     depends_on("pcre2@10.30: +jit")
     depends_on("utf8proc@2.5:")
+    depends_on("boost@1.74:", type="build")
+    depends_on("yaml-cpp@0.7:")
     depends_on("zlib-api")
     depends_on("zstd@1.4:")
     depends_on("fmt")
