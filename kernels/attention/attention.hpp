@@ -15,6 +15,10 @@ struct AttentionOptions {
   /// Scores become soft_cap tanh(score / soft_cap), before the mask (Gemma Team 2024, "Gemma 2");
   /// 0: none.
   float soft_cap = 0.0F;
+  /// (B, T) int32: the position of each token in its document, which counts up from 0 and begins
+  /// again with each document of a sequence. A query sees keys of its own document only. Empty:
+  /// every sequence is one document. cached_attention does not take it.
+  Tensor positions = {};
   /// Applied to the probabilities. Element (b, h, i, j) has index ((b H + h) T + i) T + j, where b
   /// and h are global and H is total_heads.
   Dropout dropout = {};
@@ -29,8 +33,9 @@ struct AttentionOptions {
 /// cuDNN, its workspace (at most 1 GiB) for the types and heads that it supports.
 std::size_t attention_scratch_bytes(const Shape& queries, DType type, MemorySpace space);
 
-/// out = softmax(cap(scale q k^T) + mask) v, with the soft cap and the causal mask or window of
-/// `options`. Tiles of keys outside the window take no time.
+/// out = softmax(cap(scale q k^T) + mask) v, with the soft cap and the causal mask, window and
+/// documents of `options`. Tiles of keys outside the window or the documents of their queries take
+/// no time.
 /// q, out: (B, T, H, D); k, v: (B, T, Hkv, D) with H a multiple of Hkv (query head h reads key head
 /// h / (H / Hkv)); lse: (B, H, T), the log-sum-exp of each row of capped scores, kept for the
 /// backward pass.

@@ -60,9 +60,10 @@ struct Backward {
   void take_scores(std::int64_t, std::int64_t) const {}  // used as they are
 
   // `query` and `key` are already scaled.
-  void accumulate(std::int64_t worker, std::int64_t i0, std::int64_t j0, std::int64_t keys) const {
+  void accumulate(std::int64_t worker, const Sight& sight, std::int64_t i0, std::int64_t j0,
+                  std::int64_t keys) const {
     const std::int64_t rows = std::min(tile_size, n.length - i0);
-    const TileMask mask = mask_of(n, i0, j0);
+    const TileMask mask = sight.mask(i0, j0);
     TileProduct product{.rows = keys,
                         .columns = n.head_size,
                         .depth = rows,
@@ -90,7 +91,7 @@ struct Backward {
                   .b_stride = width(),
                   .c = scratch.dquery.of(worker) + i0 * width(),
                   .c_stride = width(),
-                  .accumulate = j0 > first_key_tile(n, i0),
+                  .accumulate = j0 > sight.first_key_tile(i0),
                   .triangle = mask.triangle()});
   }
 };
@@ -109,6 +110,7 @@ void attention_backward(const Stream& stream, const Tensor& dq, const Tensor& dk
   attention::check_views({&dq, &dout, &out, &q}, q.shape(), q.dtype(), MemorySpace::host);
   attention::check_views({&dk, &dv, &k, &v}, k.shape(), q.dtype(), MemorySpace::host);
   attention::check_views({&lse}, {n.batch, n.heads, n.length}, DType::f32, MemorySpace::host);
+  attention::check_positions(options, n, MemorySpace::host);
   const ArenaScope scope(scratch);
   if (q.dtype() == DType::bf16 && pair_products_pay() &&
       attention::pair_backward(n, dq, dk, dv, dout, out, lse, q, k, v, options, scratch))

@@ -9,7 +9,7 @@
 //   take_keys(worker, b, h, j0, keys)    loads a tile of keys and values
 //   scores(worker, b, h, i0, j0)         probability = scores, dscore = dout V^T
 //   take_scores(worker, rows)            converts the final two for accumulate()
-//   accumulate(worker, i0, j0, keys)     dv += P^T dout, dk += dS^T q, dq += dS k, scaled
+//   accumulate(worker, sight, i0, j0, keys)  dv += P^T dout, dk += dS^T q, dq += dS k, scaled
 #include <algorithm>
 
 #include "kernels/attention/steps.hpp"
@@ -20,15 +20,15 @@ namespace triax::attention {
 /// Recomputes a tile of probabilities (after dropout) and the gradient of its scores before the
 /// cap.
 template <class Pass>
-void score_gradient(const Pass& pass, std::int64_t worker, std::int64_t b, std::int64_t h,
-                    std::int64_t i0, std::int64_t j0) {
+void score_gradient(const Pass& pass, std::int64_t worker, const Sight& sight, std::int64_t b,
+                    std::int64_t h, std::int64_t i0, std::int64_t j0) {
   const Sizes& n = pass.n;
   const auto& scratch = pass.scratch;
   const std::int64_t rows = std::min(tile_size, n.length - i0);
   float* probability = scratch.probability.of(worker);
   float* dscore = scratch.dscore.of(worker);
   pass.scores(worker, b, h, i0, j0);
-  const TileMask mask = mask_of(n, i0, j0);
+  const TileMask mask = sight.mask(i0, j0);
   const float* lse = lse_of(pass.lse, b, h) + i0;
   const float* delta = scratch.delta.of(worker) + i0;
   const float* keep = fill_keep(scratch.keep.of(worker), pass.options, n, b, h, i0, j0);
@@ -57,10 +57,10 @@ void key_tile_backward(const Pass& pass, std::int64_t worker, std::int64_t b, st
   const std::int64_t key_head = h / n.group();
   const std::int64_t width = pass.width();
   pass.take_keys(worker, b, h, j0, keys);
-  const std::int64_t end = end_of_queries(n, j0, keys);
-  for (std::int64_t i0 = j0; i0 < end; i0 += tile_size) {
-    score_gradient(pass, worker, b, h, i0, j0);
-    pass.accumulate(worker, i0, j0, keys);
+  const Sight sight(n, pass.options, b);
+  for (std::int64_t i0 = j0; sight.sees_some(i0, j0, keys); i0 += tile_size) {
+    score_gradient(pass, worker, sight, b, h, i0, j0);
+    pass.accumulate(worker, sight, i0, j0, keys);
   }
   // Queries on the diagonal see no later keys: their dq is complete.
   unpack_rows(head_of<E>(pass.dq, b, h), j0, scratch.dquery.of(worker) + j0 * width, width, keys,

@@ -68,9 +68,10 @@ struct PairBackward {
     pairs_along_rows(scratch.dscore_rows.words(worker), dscore, rows, tile_size);
   }
 
-  void accumulate(std::int64_t worker, std::int64_t i0, std::int64_t j0, std::int64_t keys) const {
+  void accumulate(std::int64_t worker, const Sight& sight, std::int64_t i0, std::int64_t j0,
+                  std::int64_t keys) const {
     const std::int64_t rows = std::min(tile_size, n.length - i0);
-    const TileMask mask = mask_of(n, i0, j0);
+    const TileMask mask = sight.mask(i0, j0);
     PairProduct product{.rows = keys,
                         .columns = n.head_size,
                         .depth = (rows + 1) / 2,
@@ -98,7 +99,7 @@ struct PairBackward {
                   .b_stride = width(),
                   .c = scratch.dquery.of(worker) + i0 * width(),
                   .c_stride = width(),
-                  .accumulate = j0 > first_key_tile(n, i0),
+                  .accumulate = j0 > sight.first_key_tile(i0),
                   .triangle = mask.triangle()});
   }
 };

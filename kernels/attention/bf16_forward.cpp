@@ -32,10 +32,11 @@ struct ForwardPass {
     const OnlineSoftmax state{scratch.largest.of(worker), scratch.sum.of(worker)};
     const HeadView<Bf16> query = head_of<Bf16>(q, b, h);
     reset(state, rows);
-    const std::int64_t first = first_key_tile(n, i0);
+    const Sight sight(n, options, b);
+    const std::int64_t first = sight.first_key_tile(i0);
     for (std::int64_t j0 = first; j0 <= i0; j0 += tile_size) {
       float* scores = scratch.scores.of(worker);
-      const TileMask mask = mask_of(n, i0, j0);
+      const TileMask mask = sight.mask(i0, j0);
       pair_product({.rows = rows,
                     .columns = tile_size,
                     .depth = n.head_size / 2,

@@ -167,6 +167,7 @@ void join_parts(T* out, const float* sums, const float* stats, std::int64_t part
 void cached_attention(const Stream& stream, const Tensor& out, const Tensor& q, const Tensor& k,
                       const Tensor& v, const AttentionOptions& options, Arena& scratch) {
   check(options.dropout.probability <= 0.0F, "dropout of probabilities over a KV cache");
+  check(options.positions.empty(), "documents in a KV cache");
   const std::int64_t positions = k.size(1);
   const std::int64_t window = attention::window_within(options, positions);
   if (on_device(stream)) return cuda::cached_attention(stream, out, q, k, v, options, scratch);

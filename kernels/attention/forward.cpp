@@ -39,10 +39,11 @@ struct Forward {
     reset(state, rows);
     pack_rows(scratch.query.of(worker), width_of(n), head_of<E>(q, b, h), i0, rows, n.head_size,
               options.scale);
-    const std::int64_t first = first_key_tile(n, i0);
+    const Sight sight(n, options, b);
+    const std::int64_t first = sight.first_key_tile(i0);
     for (std::int64_t j0 = first; j0 <= i0; j0 += tile_size) {
       float* scores = scratch.scores.of(worker);
-      const TileMask mask = mask_of(n, i0, j0);
+      const TileMask mask = sight.mask(i0, j0);
       tile_product({.rows = rows,
                     .columns = tile_size,
                     .depth = n.head_size,
@@ -91,6 +92,7 @@ void attention_forward(const Stream& stream, const Tensor& out, const Tensor& ls
   attention::check_views({&out, &q}, q.shape(), q.dtype(), MemorySpace::host);
   attention::check_views({&k, &v}, k.shape(), q.dtype(), MemorySpace::host);
   attention::check_views({&lse}, {n.batch, n.heads, n.length}, DType::f32, MemorySpace::host);
+  attention::check_positions(options, n, MemorySpace::host);
   const ArenaScope scope(scratch);
   if (q.dtype() == DType::bf16 && pair_products_pay() &&
       attention::pair_forward(n, out, lse, q, k, v, options, scratch))

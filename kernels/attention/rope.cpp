@@ -14,25 +14,30 @@ namespace triax {
 namespace {
 
 // Rotates every pair (d, d + R/2) of every head by its angle, or by minus the angle (sign = -1).
-void rotate(const Tensor& x, const Tensor& table, float sign) {
+void rotate(const Tensor& x, const Tensor& table, const Tensor& positions, float sign) {
   check(x.rank() == 4 && x.stride(3) == 1 && x.stride(2) == x.size(3) && x.size(3) % 2 == 0,
         "rope on {}: the heads must be contiguous and of even size", x.shape());
   const std::int64_t length = x.size(1);
   const std::int64_t heads = x.size(2);
   const std::int64_t width = x.size(3);
   check_rope_table(table, x);
+  check_rope_positions(positions, x);
   const std::int64_t half = table.size(2);
   const float* cosines = table.as<float>();
   const float* sines = cosines + table.stride(0);
   const std::int64_t batch_stride = x.stride(0);
   const std::int64_t row_stride = x.stride(1);
+  const std::int32_t* given = positions.empty() ? nullptr : positions.as<std::int32_t>();
+  const std::int64_t given_stride = positions.empty() ? 0 : positions.stride(0);
   with_type(x.dtype(), [&]<class T>(Type<T>) {
     T* data = x.as<T>();
     parallel_for(x.size(0) * length, [=](std::int64_t r) {
-      const std::int64_t position = r % length;
+      const std::int64_t t = r % length;
+      const std::int64_t position =
+          given == nullptr ? t : std::int64_t{given[r / length * given_stride + t]};
       const float* c = cosines + position * half;
       const float* s = sines + position * half;
-      T* row = data + r / length * batch_stride + position * row_stride;
+      T* row = data + r / length * batch_stride + t * row_stride;
       for (std::int64_t h = 0; h < heads; ++h) {
         T* low = row + h * width;
         T* high = low + half;
@@ -79,14 +84,16 @@ void rope_table(const Stream& stream, const Tensor& table, std::span<const doubl
   stream.synchronize();  // the copy reads `memory`
 }
 
-void rope_forward(const Stream& stream, const Tensor& x, const Tensor& table) {
-  if (on_device(stream)) return cuda::rope_forward(stream, x, table);
-  rotate(x, table, 1.0F);
+void rope_forward(const Stream& stream, const Tensor& x, const Tensor& table,
+                  const Tensor& positions) {
+  if (on_device(stream)) return cuda::rope_forward(stream, x, table, positions);
+  rotate(x, table, positions, 1.0F);
 }
 
-void rope_backward(const Stream& stream, const Tensor& dx, const Tensor& table) {
-  if (on_device(stream)) return cuda::rope_backward(stream, dx, table);
-  rotate(dx, table, -1.0F);
+void rope_backward(const Stream& stream, const Tensor& dx, const Tensor& table,
+                   const Tensor& positions) {
+  if (on_device(stream)) return cuda::rope_backward(stream, dx, table, positions);
+  rotate(dx, table, positions, -1.0F);
 }
 
 }  // namespace triax

@@ -17,8 +17,10 @@ void rope_table(const Stream& stream, const Tensor& table, std::span<const doubl
 
 /// Rotates the first R = 2 * table.size(2) elements of each head in place by its position t, and
 /// multiplies them by the table's factor. x: (B, T, H, D), strided over (B, T), heads contiguous.
-/// `table` may be a slice of a longer table, for the positions that x has.
-void rope_forward(const Stream& stream, const Tensor& x, const Tensor& table);
+/// `table` may be a slice of a longer table, for the positions that x has. positions: (B, T) int32
+/// below T, the position of each token; empty: t.
+void rope_forward(const Stream& stream, const Tensor& x, const Tensor& table,
+                  const Tensor& positions = {});
 
 /// An internal error unless `table` has angles for each position of x and for pairs that fit into
 /// its heads.
@@ -29,8 +31,17 @@ inline void check_rope_table(const Tensor& table, const Tensor& x) {
         "rope table {} for {}", table.shape(), x.shape());
 }
 
+/// An internal error unless `positions` is empty or has one for each token of x.
+inline void check_rope_positions(const Tensor& positions, const Tensor& x) {
+  if (positions.empty()) return;
+  check(positions.shape() == Shape({x.size(0), x.size(1)}) && positions.dtype() == DType::i32 &&
+            positions.stride(1) == 1,
+        "rope positions {} for {}", positions.shape(), x.shape());
+}
+
 /// The transposed map, in place: the gradient of rope_forward. With a factor of 1 it is the inverse
 /// rotation.
-void rope_backward(const Stream& stream, const Tensor& dx, const Tensor& table);
+void rope_backward(const Stream& stream, const Tensor& dx, const Tensor& table,
+                   const Tensor& positions = {});
 
 }  // namespace triax

@@ -27,6 +27,11 @@ Sizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v, const Attentio
   return n;
 }
 
+void check_positions(const AttentionOptions& options, const Sizes& n, MemorySpace space) {
+  if (options.positions.empty()) return;
+  check_views({&options.positions}, {n.batch, n.length}, DType::i32, space);
+}
+
 void check_views(std::initializer_list<const Tensor*> views, const Shape& shape, DType dtype,
                  MemorySpace space) {
   for (const Tensor* view : views) {

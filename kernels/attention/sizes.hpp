@@ -25,6 +25,10 @@ std::int64_t window_within(const AttentionOptions& options, std::int64_t length)
 /// The sizes that q, k and v agree on. An internal error if they or the options do not agree.
 Sizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options);
 
+/// An internal error unless the positions of `options`, if there are any, are those of B sequences
+/// of T tokens in `space`.
+void check_positions(const AttentionOptions& options, const Sizes& n, MemorySpace space);
+
 /// An internal error unless every view has this shape, type and memory space and a unit last
 /// stride.
 void check_views(std::initializer_list<const Tensor*> views, const Shape& shape, DType dtype,

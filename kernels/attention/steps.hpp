@@ -11,20 +11,42 @@
 
 namespace triax::attention {
 
-/// First tile of keys that queries from i0 on see.
-inline std::int64_t first_key_tile(const Sizes& n, std::int64_t i0) {
-  return std::max<std::int64_t>(i0 - n.window + 1, 0) / tile_size * tile_size;
-}
+/// Keys that the queries of one sample see: those of their documents, within the window.
+class Sight {
+ public:
+  Sight(const Sizes& n, const AttentionOptions& options, std::int64_t b)
+      : length_(n.length),
+        window_(n.window),
+        positions_(options.positions.empty()
+                       ? nullptr
+                       : options.positions.as<std::int32_t>() + b * options.positions.stride(0)) {}
 
-/// End of the queries that see one of `keys` keys from j0 on.
-inline std::int64_t end_of_queries(const Sizes& n, std::int64_t j0, std::int64_t keys) {
-  return std::min(n.length, j0 + keys - 1 + n.window);
-}
+  /// First tile of keys that queries from i0 on see.
+  std::int64_t first_key_tile(std::int64_t i0) const {
+    return first_key(i0) / tile_size * tile_size;
+  }
+  /// Whether one of the queries from i0 on sees one of `keys` keys from j0 on, j0 <= i0.
+  bool sees_some(std::int64_t i0, std::int64_t j0, std::int64_t keys) const {
+    return i0 < length_ && first_key(i0) < j0 + keys;
+  }
+  /// Mask of the tile of queries from i0 and keys from j0.
+  TileMask mask(std::int64_t i0, std::int64_t j0) const {
+    return {.diagonal = i0 == j0,
+            .before = i0 - j0 - window_ + 1,
+            .positions = positions_ == nullptr ? nullptr : positions_ + i0,
+            .distance = i0 - j0};
+  }
 
-/// Mask of the tile of queries from i0 and keys from j0.
-inline TileMask mask_of(const Sizes& n, std::int64_t i0, std::int64_t j0) {
-  return {.diagonal = i0 == j0, .before = i0 - j0 - n.window + 1};
-}
+ private:
+  // It never decreases from one query to the next.
+  std::int64_t first_key(std::int64_t i) const {
+    const std::int64_t in_window = std::max<std::int64_t>(i - window_ + 1, 0);
+    return positions_ == nullptr ? in_window : std::max(in_window, i - positions_[i]);
+  }
+
+  std::int64_t length_, window_;
+  const std::int32_t* positions_;  // of the sample; null: it is one document
+};
 
 /// Caps the scores of a tile, unless `soft_cap` is 0, and hides those that the mask hides. Returns
 /// the scale that is left to apply: a tile without mask and cap is not touched.

@@ -20,7 +20,7 @@ constexpr int dropout_chains = tile_size / (4 * vector_floats);
 void fill_hidden(float* tile, std::int64_t rows, const TileMask& mask, float value) {
   for (std::int64_t r = 0; r < rows; ++r, tile += tile_size) {
     if (mask.diagonal) std::fill(tile + r + 1, tile + tile_size, value);
-    std::fill_n(tile, std::clamp<std::int64_t>(r + mask.before, 0, tile_size), value);
+    std::fill_n(tile, std::clamp<std::int64_t>(mask.early(r), 0, tile_size), value);
   }
 }
 

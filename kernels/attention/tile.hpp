@@ -3,6 +3,7 @@
 // Steps of attention on one tile of queries and one tile of keys. Tiles of probabilities are
 // (tile_size, tile_size), tiles of heads (tile_size, head size rounded up to whole vectors); both
 // are row-major.
+#include <algorithm>
 #include <cstdint>
 
 #include "kernels/matmul/tile_gemm.hpp"
@@ -18,9 +19,15 @@ constexpr std::int64_t tile_size = 64;
 struct TileMask {
   bool diagonal = false;    // those above the diagonal, c > r: keys later than their query
   std::int64_t before = 0;  // those with c < r + before: keys before the window
+  const std::int32_t* positions = nullptr;  // of the queries in their documents; null: none
+  std::int64_t distance = 0;  // from the first key to the first query, used with positions
 
-  /// True if it hides a key from one of `rows` queries.
-  bool hides(std::int64_t rows) const { return diagonal || rows - 1 + before > 0; }
+  /// Number of keys that are hidden from query r because they come too early.
+  std::int64_t early(std::int64_t r) const {
+    return r + (positions == nullptr ? before : std::max(before, distance - positions[r]));
+  }
+  /// True if it hides a key from one of `rows` queries. The last one's first key is the latest.
+  bool hides(std::int64_t rows) const { return diagonal || early(rows - 1) > 0; }
   /// Zeros of a tile of probabilities (queries, keys), and of the transposed tile.
   Triangle triangle() const { return of(Triangle::a_lower, Triangle::a_upper); }
   Triangle transposed() const { return of(Triangle::a_upper, Triangle::a_lower); }

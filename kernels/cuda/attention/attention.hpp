@@ -40,10 +40,16 @@ bool aligned(const Heads<T>& heads) {
 }
 
 /// Limits that a kernel is compiled for, so that attention without them pays nothing. Kernels for
-/// soft_cap also serve windows.
-enum class Limits { none, window, soft_cap };
+/// soft_cap and documents also serve windows.
+enum class Limits { none, window, soft_cap, documents, documents_soft_cap };
 template <Limits limits>
 using Limited = std::integral_constant<Limits, limits>;
+constexpr bool soft_capped(Limits limits) {
+  return limits == Limits::soft_cap || limits == Limits::documents_soft_cap;
+}
+constexpr bool in_documents(Limits limits) {
+  return limits == Limits::documents || limits == Limits::documents_soft_cap;
+}
 
 /// Sizes and options of a call.
 struct AttentionTask {
@@ -53,10 +59,12 @@ struct AttentionTask {
   int head_size;
   std::int64_t batch;
   float scale;
-  int window;           // keys that a query sees, its own included; at most `length`
-  float soft_cap;       // 0: none
-  float scale_of_cap;   // scale / soft_cap
-  DropoutMask dropout;  // of probabilities
+  int window;                     // keys that a query sees, its own included; at most `length`
+  const std::int32_t* positions;  // (B, T): in documents; null: each sequence is one document
+  int positions_stride;           // from one sequence to the next
+  float soft_cap;                 // 0: none
+  float scale_of_cap;             // scale / soft_cap
+  DropoutMask dropout;            // of probabilities
   std::uint64_t key;
   std::int64_t first_head;  // counts heads over all samples and ranks: the dropout counter
   std::int64_t total_heads;
@@ -73,6 +81,9 @@ struct AttentionTask {
         batch(n.batch),
         scale(options.scale),
         window(static_cast<int>(n.window)),
+        positions(options.positions.empty() ? nullptr : options.positions.as<std::int32_t>()),
+        positions_stride(options.positions.empty() ? 0
+                                                   : static_cast<int>(options.positions.stride(0))),
         soft_cap(options.soft_cap),
         scale_of_cap(options.soft_cap > 0.0F ? options.scale / options.soft_cap : 0.0F),
         dropout(dropout_mask(options.dropout.probability)),
@@ -84,15 +95,20 @@ struct AttentionTask {
         keys_together(
             static_cast<int>(heads_together(n.length * n.group(), n.head_size, size_of(type)))) {
     check(n.length < 1 << 30, "attention over {} tokens", n.length);
+    triax::attention::check_positions(options, n, MemorySpace::device);
+    check(n.batch * positions_stride < std::int64_t{1} << 31, "positions of {} x {} tokens",
+          n.batch, positions_stride);
   }
 
   Limits limits() const {
+    if (positions != nullptr)
+      return soft_cap > 0.0F ? Limits::documents_soft_cap : Limits::documents;
     if (soft_cap > 0.0F) return Limits::soft_cap;
     return window < length ? Limits::window : Limits::none;
   }
   /// Factor from what kernels hold to scores: they hold q k^T, or with a soft cap cap_product(q
   /// k^T).
-  TRIAX_DEVICE float unit(Limits of) const { return of == Limits::soft_cap ? soft_cap : scale; }
+  TRIAX_DEVICE float unit(Limits of) const { return soft_capped(of) ? soft_cap : scale; }
   TRIAX_DEVICE float cap_product(float product) const { return std::tanh(product * scale_of_cap); }
 
   TRIAX_DEVICE int group() const { return heads / key_heads; }
@@ -105,6 +121,16 @@ struct AttentionTask {
   }
 };
 
+/// Keys that the queries of sample b see.
+template <Limits limits>
+TRIAX_DEVICE inline auto window_of(const AttentionTask& task, std::int64_t b) {
+  if constexpr (in_documents(limits))
+    return DocumentWindow{task.window, task.length, task.positions,
+                          static_cast<int>(b) * task.positions_stride};
+  else
+    return KeyWindow<limits != Limits::none>{task.window};
+}
+
 /// Calls body(Limited<limits>{}) with the limits of a call.
 template <class Body>
 void with_limits(const AttentionTask& task, const Body& body) {
@@ -115,6 +141,10 @@ void with_limits(const AttentionTask& task, const Body& body) {
       return body(Limited<Limits::window>{});
     case Limits::soft_cap:
       return body(Limited<Limits::soft_cap>{});
+    case Limits::documents:
+      return body(Limited<Limits::documents>{});
+    case Limits::documents_soft_cap:
+      return body(Limited<Limits::documents_soft_cap>{});
   }
 }
 

@@ -54,7 +54,6 @@ struct QueryGradient {
   static constexpr int strips = cut.strips;
   using Held = TilePair<cut.held(), width, max_threads, T>;
   using Walked = TilePair<cut.walked, width, max_threads, T>;
-  using Window = KeyWindow<limits != Limits::none>;
   GradientOperands<T> of;
   Heads<T> dq;
 
@@ -64,7 +63,7 @@ struct QueryGradient {
     const int i0 = at.tile * cut.held();
     const int own = block.thread_x() / warp * cut.held_by_warp();
     const RowRange own_rows{i0 + own, i0 + own + cut.held_by_warp()};
-    const Window window{task.window};
+    const auto window = window_of<limits>(task, at.b);
     const HeadRows<T> keys = rows_of_head(task, of.k, at.b, at.h / task.group());
     const HeadRows<T> values = rows_of_head(task, of.v, at.b, at.h / task.group());
     T* shared = block.shared<T>();
@@ -120,7 +119,7 @@ struct QueryGradient {
                                    const RowRange& own_rows, int j0, float (&s)[strips][columns][4],
                                    float (&dp)[strips][columns][4], const float (&lse2)[strips][2],
                                    const float (&delta)[strips][2]) const {
-    const Window window{of.task.window};
+    const auto window = window_of<limits>(of.task, at.b);
     const int i0 = own_rows.begin;
     const int lane = block.thread_x() % warp;
     if (of.task.dropout.drops()) {
@@ -129,10 +128,9 @@ struct QueryGradient {
       });
       drop_scores(dp, bits, of.task.dropout.factor);
     }
-    if constexpr (limits == Limits::soft_cap) cap_products(of.task, s);
+    if constexpr (soft_capped(limits)) cap_products(of.task, s);
     if (window.hides_some(own_rows, {j0, j0 + cut.walked}))
-      mask_scores(lane, s,
-                  [&](int row, int column) { return !window.sees(i0 + row, j0 + column); });
+      mask_keys<limits>(lane, s, window, i0, j0);
     TRIAX_UNROLL
     for (int strip = 0; strip < strips; ++strip) {
       TRIAX_UNROLL

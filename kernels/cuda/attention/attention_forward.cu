@@ -70,7 +70,7 @@ struct OnlineSoftmax {
 
 template <class T, int width, Limits limits>
 struct Forward {
-  static constexpr AttentionCut cut = forward_cut(width);
+  static constexpr AttentionCut cut = forward_cut(width, in_documents(limits));
   static constexpr int max_threads = cut.threads();
   static constexpr int strips = cut.strips;
   static constexpr bool limited = limits != Limits::none;
@@ -84,7 +84,7 @@ struct Forward {
     const int i0 = at.tile * cut.held();
     const int own = block.thread_x() / warp * cut.held_by_warp();  // the warp's first row
     const RowRange own_rows{i0 + own, i0 + own + cut.held_by_warp()};
-    const KeyWindow<limited> window{task.window};
+    const auto window = window_of<limits>(task, at.b);
     const HeadRows<T> keys = rows_of_head(task, k, at.b, at.h / task.group());
     const HeadRows<T> values = rows_of_head(task, v, at.b, at.h / task.group());
     T* query_tile = block.shared<T>();
@@ -108,11 +108,9 @@ struct Forward {
       begin_rows<cut.walked, width, max_threads>(block, value_tile, values, j0);
       if (seen) {
         add_row_products<T, width>(block, s, query_tile + own * width, key_tile);
-        if constexpr (limits == Limits::soft_cap) cap_products(task, s);
+        if constexpr (soft_capped(limits)) cap_products(task, s);
         if (window.hides_some(own_rows, {j0, j0 + cut.walked}))
-          mask_scores(block.thread_x() % warp, s, [&](int row, int column) {
-            return !window.sees(i0 + own + row, j0 + column);
-          });
+          mask_keys<limits>(block.thread_x() % warp, s, window, i0 + own, j0);
         softmax.step(block, factor, s, sums);
         if (task.dropout.drops()) drop(block, s, at, i0 + own, j0);
       }
@@ -183,7 +181,8 @@ void attention_forward(const Stream& stream, const Tensor& out, const Tensor& ls
   const bool done =
       on_tensor_cores(task, {&q, &k, &v, &out}, [&]<class T, int width>(Type<T>, Width<width>) {
         with_limits(task, [&]<Limits limits>(Limited<limits>) {
-          launch(stream, attention_forward_shape(n.batch * n.heads, n.length, width),
+          launch(stream,
+                 attention_forward_shape(n.batch * n.heads, n.length, width, in_documents(limits)),
                  Forward<T, width, limits>{task, heads_of<T>(out), statistics_of(lse),
                                            heads_of<T>(q), heads_of<T>(k), heads_of<T>(v)});
         });

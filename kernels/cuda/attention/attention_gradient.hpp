@@ -18,10 +18,10 @@ struct GradientOperands {
   template <Limits limits>
   TRIAX_DEVICE void score_gradient(float& s, float& dp, float lse2, float row_delta) const {
     // Slope of the soft cap. For a masked score it must be finite: it is multiplied by zero.
-    const float slope = limits == Limits::soft_cap ? 1.0F - fminf(s * s, 1.0F) : 1.0F;
+    const float slope = soft_capped(limits) ? 1.0F - fminf(s * s, 1.0F) : 1.0F;
     s = fast_exp2(s * (task.unit(limits) * log2_e) - lse2);
     dp = s * (dp - row_delta);
-    if constexpr (limits == Limits::soft_cap) dp *= slope;
+    if constexpr (soft_capped(limits)) dp *= slope;
   }
 };
 

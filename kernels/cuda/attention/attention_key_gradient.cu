@@ -15,7 +15,6 @@ struct KeyGradient {
   static constexpr int strips = cut.strips;
   using Held = TilePair<cut.held(), width, max_threads, T>;
   using Walked = TilePair<cut.walked, width, max_threads, T>;
-  using Window = KeyWindow<limits != Limits::none>;
   GradientOperands<T> of;
   Heads<T> dk, dv;
 
@@ -28,7 +27,7 @@ struct KeyGradient {
     const Held held(shared);  // keys and values
     held.begin(block, rows_of_head(task, of.k, at.b, at.h), rows_of_head(task, of.v, at.b, at.h),
                j0);
-    const Window window{task.window};
+    const auto window = window_of<limits>(task, at.b);
     const RowRange own_rows{j0 + own, j0 + own + cut.held_by_warp()};
     // Walks over all queries that see a key of the tile, one query head after another.
     const RowRange queries{j0, window.queries_end({j0, j0 + cut.held()}, task.length)};
@@ -106,7 +105,7 @@ struct KeyGradient {
                                    const RowRange& own_rows, float (&s)[strips][columns][4],
                                    float (&dp)[strips][columns][4]) const {
     const float* lse = statistics(block, step.turn);
-    const Window window{of.task.window};
+    const auto window = window_of<limits>(of.task, b);
     const int i0 = step.i0;
     const int j0 = own_rows.begin;
     const int lane = block.thread_x() % warp;
@@ -117,7 +116,7 @@ struct KeyGradient {
       });
       drop_scores(dp, bits, of.task.dropout.factor);
     }
-    if constexpr (limits == Limits::soft_cap) cap_products(of.task, s);
+    if constexpr (soft_capped(limits)) cap_products(of.task, s);
     if (window.hides_some({i0, i0 + cut.walked}, own_rows))
       mask_scores(lane, s,
                   [&](int row, int column) { return !window.sees(i0 + column, j0 + row); });

@@ -20,7 +20,7 @@ struct Max {
 // Score of a query and a key from their product.
 template <Limits limits>
 TRIAX_DEVICE inline float score_of(const AttentionTask& task, float product) {
-  return (limits == Limits::soft_cap ? task.cap_product(product) : product) * task.unit(limits);
+  return (soft_capped(limits) ? task.cap_product(product) : product) * task.unit(limits);
 }
 
 // Dropout's factor for one probability: 0 if it is dropped, 1 / (1 - probability) if it is kept.
@@ -33,7 +33,6 @@ TRIAX_DEVICE inline float multiplier(const AttentionTask& task, std::int64_t b, 
 template <class T, Limits limits>
 struct PlainForward {
   static constexpr int max_threads = warp * plain_warps;
-  using Window = KeyWindow<limits != Limits::none>;
   AttentionTask task;
   Heads<T> out;
   Heads<float> lse;
@@ -55,7 +54,7 @@ struct PlainForward {
       largest[m] = -INFINITY;
       sum[m] = 0.0F;
     }
-    for (int j0 = Window{task.window}.first_tile(i0, rows); j0 <= i0; j0 += rows) {
+    for (int j0 = window_of<limits>(task, at.b).first_tile(i0, rows); j0 <= i0; j0 += rows) {
       block.sync();
       tiles.load(tiles.tile(1), k.of(at.b, key_head), k.row_stride, j0, task.length);
       block.sync();
@@ -83,7 +82,7 @@ struct PlainForward {
     const Block& block = tiles.block;
     float* scores = tiles.scores(forward_row_tiles, 0);
     float* factor = scores + rows * plain_pitch;
-    const Window window{task.window};
+    const auto window = window_of<limits>(task, at.b);
     const int column = block.thread_x();
     float s[own_rows];
     tiles.row_products(s, tiles.tile(0), tiles.tile(1));
@@ -109,7 +108,6 @@ struct PlainForward {
 
 template <class T, Limits limits>
 struct PlainOperands {
-  using Window = KeyWindow<limits != Limits::none>;
   AttentionTask task;
   Heads<T> dout, q, k, v;
   Heads<float> lse, delta;
@@ -119,7 +117,7 @@ struct PlainOperands {
   /// gradient of that probability, by the gradient of the score.
   TRIAX_DEVICE void score_gradient(float& s, float& dp, const AttentionPlace& at, int h, int i,
                                    int j) const {
-    if (!Window{task.window}.sees(i, j) || i >= task.length) {
+    if (!window_of<limits>(task, at.b).sees(i, j) || i >= task.length) {
       s = 0.0F;
       dp = 0.0F;
       return;
@@ -129,7 +127,7 @@ struct PlainOperands {
     const float keep = multiplier(task, at.b, h, i, j);
     s = p * keep;
     dp = p * (keep * dp - delta.of(at.b, h)[i]);
-    if constexpr (limits == Limits::soft_cap) {
+    if constexpr (soft_capped(limits)) {
       const float capped = score / task.soft_cap;
       dp *= 1.0F - capped * capped;
     }
@@ -153,7 +151,7 @@ struct PlainQueryGradient {
     tiles.load(tiles.tile(0), of.q.of(at.b, at.h), of.q.row_stride, i0, task.length);
     tiles.load(tiles.tile(1), of.dout.of(at.b, at.h), of.dout.row_stride, i0, task.length);
     tiles.clear(tiles.tile(4));
-    const KeyWindow<limits != Limits::none> window{task.window};
+    const auto window = window_of<limits>(task, at.b);
     for (int j0 = window.first_tile(i0, rows); j0 <= i0; j0 += rows) {
       block.sync();
       tiles.load(tiles.tile(2), of.k.of(at.b, key_head), of.k.row_stride, j0, task.length);
@@ -193,7 +191,7 @@ struct PlainKeyGradient {
     tiles.load(tiles.tile(1), of.v.of(at.b, at.h), of.v.row_stride, j0, task.length);
     tiles.clear(tiles.tile(4));
     tiles.clear(tiles.tile(5));
-    const KeyWindow<limits != Limits::none> window{task.window};
+    const auto window = window_of<limits>(task, at.b);
     const int end = window.queries_end({j0, j0 + of.rows}, task.length);
     for (int h = at.h * task.group(); h < (at.h + 1) * task.group(); ++h)
       for (int i0 = j0; i0 < end; i0 += of.rows) add_queries(tiles, at, h, i0, j0);

@@ -27,8 +27,9 @@ std::size_t tile_bytes(int rows, int width) {
 
 }  // namespace
 
-LaunchShape attention_forward_shape(std::int64_t heads, std::int64_t length, int width) {
-  const AttentionCut cut = forward_cut(width);
+LaunchShape attention_forward_shape(std::int64_t heads, std::int64_t length, int width,
+                                    bool documents) {
+  const AttentionCut cut = forward_cut(width, documents);
   return shape_of(cut, heads, length, tile_bytes(cut.held() + 2 * cut.walked, width));
 }
 

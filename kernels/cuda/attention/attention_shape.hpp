@@ -23,9 +23,10 @@ inline constexpr int narrow_head = 64;
 inline constexpr int wide_head = 128;
 
 // Tiles as large as registers allow: sums of `width` columns for the rows held, and the scores.
-constexpr AttentionCut forward_cut(int width) {
-  return width == narrow_head ? AttentionCut{.warps = 4, .strips = 2, .walked = 64}
-                              : AttentionCut{.warps = 8, .strips = 1, .walked = 64};
+// Masks of documents take registers too.
+constexpr AttentionCut forward_cut(int width, bool documents = false) {
+  return width == narrow_head && !documents ? AttentionCut{.warps = 4, .strips = 2, .walked = 64}
+                                            : AttentionCut{.warps = 8, .strips = 1, .walked = 64};
 }
 constexpr AttentionCut query_gradient_cut(int width) {
   return width == narrow_head ? AttentionCut{.warps = 4, .strips = 2, .walked = 32}
@@ -36,7 +37,8 @@ constexpr AttentionCut key_gradient_cut(int width) {
 }
 
 /// heads: number of heads in all samples; for the key gradient, of key heads.
-LaunchShape attention_forward_shape(std::int64_t heads, std::int64_t length, int width);
+LaunchShape attention_forward_shape(std::int64_t heads, std::int64_t length, int width,
+                                    bool documents = false);
 LaunchShape attention_query_gradient_shape(std::int64_t heads, std::int64_t length, int width);
 LaunchShape attention_key_gradient_shape(std::int64_t heads, std::int64_t length, int width);
 

@@ -104,6 +104,39 @@ TRIAX_DEVICE inline void mask_scores(int lane, float (&x)[strips][columns][4],
   }
 }
 
+/// mask_scores() where row r shows the columns from shown(r).begin to shown(r).end - 1: one look at
+/// each row.
+template <int strips, int columns, class Shown>
+TRIAX_DEVICE inline void mask_rows(int lane, float (&x)[strips][columns][4], const Shown& shown) {
+  TRIAX_UNROLL
+  for (int strip = 0; strip < strips; ++strip) {
+    TRIAX_UNROLL
+    for (int half = 0; half < 2; ++half) {
+      const RowRange seen = shown(score_row(lane, strip, 2 * half));
+      TRIAX_UNROLL
+      for (int n = 0; n < columns; ++n) {
+        TRIAX_UNROLL
+        for (int i = 2 * half; i < 2 * half + 2; ++i) {
+          const int column = score_column(lane, n, i);
+          if (column < seen.begin || column >= seen.end) x[strip][n][i] = -INFINITY;
+        }
+      }
+    }
+  }
+}
+
+/// Hides the keys from j0 on that a warp's queries from i0 on do not see.
+template <Limits limits, int strips, int columns, class Window>
+TRIAX_DEVICE inline void mask_keys(int lane, float (&x)[strips][columns][4], const Window& window,
+                                   int i0, int j0) {
+  if constexpr (in_documents(limits))
+    mask_rows(lane, x, [&](int row) {
+      return RowRange{window.first_key(i0 + row) - j0, i0 + row - j0 + 1};
+    });
+  else
+    mask_scores(lane, x, [&](int row, int column) { return !window.sees(i0 + row, j0 + column); });
+}
+
 /// sums += a b^T. a: the warp's own rows of a tile.
 template <class T, int width, int strips, int columns>
 TRIAX_DEVICE inline void add_row_products(const Block& block, float (&sums)[strips][columns][4],

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Windows of keys: which query sees which key, and which tiles a kernel visits. A query of a window
-// of w keys sees its own key and the w - 1 before it.
+// Windows of keys and documents: which query sees which key, and which tiles a kernel visits. A
+// query of a window of w keys sees its own key and the w - 1 before it; at position p of its
+// document, the p before it at most.
+#include <cstdint>
+
 namespace triax::cuda {
 
 /// Rows `begin` to `end` - 1.
@@ -42,6 +45,43 @@ struct KeyWindow {
   constexpr int queries_end(const RowRange& keys, int length) const {
     if (!limited || length - keys.end < size) return length;
     return keys.end - 1 + size;
+  }
+};
+
+/// KeyWindow of the queries of one sample that holds several documents. The first key that a query
+/// sees never decreases from one query to the next.
+struct DocumentWindow {
+  int size;                       // as in KeyWindow
+  int length;                     // of the sample
+  const std::int32_t* positions;  // of tokens in their documents, of all samples
+  int begin;                      // of the sample's
+
+  /// Rows behind the sample see as its last one does.
+  constexpr int first_key(int query) const {
+    const int row = query < length ? query : length - 1;
+    const int before = positions[begin + row];
+    return row - (before < size ? before : size - 1);
+  }
+  constexpr bool sees(int query, int key) const { return key <= query && key >= first_key(query); }
+  constexpr bool sees_some(const RowRange& queries, const RowRange& keys) const {
+    return keys.begin < queries.end && first_key(queries.begin) < keys.end;
+  }
+  constexpr bool hides_some(const RowRange& queries, const RowRange& keys) const {
+    return keys.end > queries.begin || first_key(queries.end - 1) > keys.begin;
+  }
+  constexpr int first_tile(int query, int rows) const { return first_key(query) / rows * rows; }
+  /// By bisection: query `low` sees a key of the tile, query `high` does not or does not exist.
+  constexpr int queries_end(const RowRange& keys, int end) const {
+    int low = keys.begin;
+    int high = end;
+    while (high - low > 1) {
+      const int middle = low + (high - low) / 2;
+      if (first_key(middle) < keys.end)
+        low = middle;
+      else
+        high = middle;
+    }
+    return high;
   }
 };
 

@@ -48,17 +48,17 @@ class Rope : public testing::TestWithParam<std::tuple<DType, Size>> {
 
 TEST_P(Rope, AgreesWithReferenceBothWays) {
   test::Array forward = x;
-  test::run(rope_forward, view(forward), table());
+  test::run(rope_forward, view(forward), table(), Tensor{});
   test::expect_close(forward, expected(1.0), tolerance, "forward");
   test::Array backward = x;
-  test::run(rope_backward, view(backward), table());
+  test::run(rope_backward, view(backward), table(), Tensor{});
   test::expect_close(backward, expected(-1.0), tolerance, "backward");
 }
 
 TEST_P(Rope, BackwardUndoesForward) {
   test::Array turned = x;
-  test::run(rope_forward, view(turned), table());
-  test::run(rope_backward, view(turned), table());
+  test::run(rope_forward, view(turned), table(), Tensor{});
+  test::run(rope_backward, view(turned), table(), Tensor{});
   // The rounding of the first rotation, of two numbers, passes through the second one.
   test::expect_close(turned, x.doubles(), tolerance + 2 * test::rounding_of(dtype), "x");
 }
@@ -69,8 +69,8 @@ TEST_P(Rope, HeadsInsideWiderRows) {
   const Tensor inside = wide.tensor({size.batch, size.length, 1, width + 5})
                             .restrided({size.batch, size.length, size.heads, size.width},
                                        {size.length * (width + 5), width + 5, size.width, 1});
-  test::run(rope_forward, inside, table());
-  test::run(rope_forward, view(x), table());
+  test::run(rope_forward, inside, table(), Tensor{});
+  test::run(rope_forward, view(x), table(), Tensor{});
   EXPECT_EQ(wide, test::spread(x, width, width + 5, 7.0F));
 }
 
@@ -78,11 +78,11 @@ TEST_P(Rope, HeadsInsideWiderRows) {
 // positions.
 TEST_P(Rope, SliceOfTheTable) {
   test::Array whole = x;
-  test::run(rope_forward, view(whole), table());
+  test::run(rope_forward, view(whole), table(), Tensor{});
   const std::int64_t past = size.length / 2;
   const std::int64_t count = size.length - past;
   const Tensor rest = view(x).slice(1, past, count);
-  test::run(rope_forward, rest, table().slice(1, past, count));
+  test::run(rope_forward, rest, table().slice(1, past, count), Tensor{});
   const std::int64_t of_position = size.heads * size.width;
   for (std::int64_t b = 0; b < size.batch; ++b) {
     const auto at = [&](const test::Array& values) {
@@ -94,6 +94,23 @@ TEST_P(Rope, SliceOfTheTable) {
   }
 }
 
+// Two documents in a sequence: the second is turned as a sequence of its own, bit for bit.
+TEST_P(Rope, PositionsOfDocumentsBeginAnew) {
+  const std::int64_t first = size.length / 2, second = size.length - first;
+  std::vector<std::int32_t> of_token;
+  for (std::int64_t b = 0; b < size.batch; ++b)
+    for (std::int64_t t = 0; t < size.length; ++t)
+      of_token.push_back(static_cast<std::int32_t>(t < first ? t : t - first));
+  const Tensor positions(of_token.data(), {size.batch, size.length});
+  for (const auto kernel : {&rope_forward, &rope_backward}) {
+    test::Array together = x, apart = x;
+    test::run(kernel, view(together), table(), positions);
+    if (first > 0) test::run(kernel, view(apart).slice(1, 0, first), table(), Tensor{});
+    test::run(kernel, view(apart).slice(1, first, second), table(), Tensor{});
+    EXPECT_EQ(together, apart);
+  }
+}
+
 // Partial rotary: a table of fewer pairs turns the first elements of each head alone.
 TEST_P(Rope, ATableOfFewerPairsLeavesTheRest) {
   if (size.width < 4) return;
@@ -102,7 +119,7 @@ TEST_P(Rope, ATableOfFewerPairsLeavesTheRest) {
   make_table(part);
   for (const auto& [kernel, direction] : {std::pair{&rope_forward, 1.0}, {&rope_backward, -1.0}}) {
     test::Array turned = x;
-    test::run(kernel, view(turned), part);
+    test::run(kernel, view(turned), part, Tensor{});
     test::expect_close(turned,
                        reference::partial_rope(x.doubles(), static_cast<std::size_t>(size.length),
                                                static_cast<std::size_t>(size.heads),
@@ -162,7 +179,7 @@ TEST(RopeTable, FactorActsOnCosinesAndSines) {
     std::vector<double> expected = reference::rope(x.doubles(), length, 1, width, theta, direction);
     for (double& value : expected) value *= factor;
     test::run(kernel, x.tensor({1, length, 1, width}),
-              Tensor(scaled.data(), {2, length, width / 2}));
+              Tensor(scaled.data(), {2, length, width / 2}), Tensor{});
     test::expect_close(x, expected, tolerance, "x");
   }
 }
@@ -170,14 +187,22 @@ TEST(RopeTable, FactorActsOnCosinesAndSines) {
 TEST(Rope, RefusesOddHeads) {
   std::vector<float> memory(64);
   EXPECT_THROW(test::run(rope_forward, Tensor(memory.data(), {1, 2, 2, 3}),
-                         Tensor(memory.data(), {2, 2, 1})),
+                         Tensor(memory.data(), {2, 2, 1}), Tensor{}),
                Error);
 }
 
 TEST(Rope, RefusesATableOfMorePairsThanAHeadHas) {
   std::vector<float> memory(64);
   EXPECT_THROW(test::run(rope_forward, Tensor(memory.data(), {1, 2, 2, 4}),
-                         Tensor(memory.data(), {2, 2, 3})),
+                         Tensor(memory.data(), {2, 2, 3}), Tensor{}),
+               Error);
+}
+
+TEST(Rope, RefusesPositionsOfOtherTokens) {
+  std::vector<float> memory(64);
+  std::vector<std::int32_t> positions(4);
+  EXPECT_THROW(test::run(rope_forward, Tensor(memory.data(), {1, 2, 2, 4}),
+                         Tensor(memory.data(), {2, 2, 2}), Tensor(positions.data(), {1, 1})),
                Error);
 }
 
