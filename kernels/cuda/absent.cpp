@@ -7,6 +7,7 @@
 #include "kernels/cuda/launch/kernel_times.hpp"
 #include "kernels/cuda/launch/stream.hpp"
 #include "kernels/cuda/matmul/fp8.hpp"
+#include "kernels/cuda/state_kernels.hpp"
 
 namespace triax::cuda {
 
@@ -46,9 +47,23 @@ void lion(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tens
           const LionOptions&) {
   absent("lion");
 }
+void muon_momentum(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                   const MuonOptions&) {
+  absent("muon_momentum");
+}
+void muon_step(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+               const MuonOptions&) {
+  absent("muon_step");
+}
+void divide_by_norm(const Stream&, const Tensor&, const Tensor&, double) {
+  absent("divide_by_norm");
+}
 void sgd(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
          const SgdOptions&) {
   absent("sgd");
+}
+void weight_average(const Stream&, const Tensor&, const Tensor&, const Tensor&, double) {
+  absent("weight_average");
 }
 
 void cross_entropy(const Stream&, const Tensor&, const Tensor&, const Tensor&, std::int64_t, float,
@@ -210,10 +225,10 @@ void rmsnorm_backward(const Stream&, const Tensor&, const Tensor&, const Tensor&
   absent("rmsnorm_backward");
 }
 
-void rope_forward(const Stream&, const Tensor&, const Tensor&) {
+void rope_forward(const Stream&, const Tensor&, const Tensor&, const Tensor&) {
   absent("rope_forward");
 }
-void rope_backward(const Stream&, const Tensor&, const Tensor&) {
+void rope_backward(const Stream&, const Tensor&, const Tensor&, const Tensor&) {
   absent("rope_backward");
 }
 

@@ -25,14 +25,17 @@ struct AttentionSizes {
   }
 };
 
-/// Sliding window and soft cap of AttentionOptions; 0: none.
+/// Sliding window and soft cap of AttentionOptions (0: none), and its positions in documents, (B T)
+/// numbers (none: every sequence is one document).
 struct AttentionLimits {
   std::int64_t window = 0;
   double soft_cap = 0.0;
+  std::vector<std::int64_t> positions = {};
 
-  /// The first key that a query at position i sees.
-  std::int64_t first_key(std::int64_t i) const {
-    return window == 0 ? 0 : std::max<std::int64_t>(i - window + 1, 0);
+  /// The first key that query i of a sequence sees, whose first token is token `begin` of all.
+  std::int64_t first_key(std::int64_t i, std::int64_t begin = 0) const {
+    const std::int64_t document = positions.empty() ? 0 : i - positions[std::size_t(begin + i)];
+    return window == 0 ? document : std::max(i - window + 1, document);
   }
   double capped(double score) const {
     return soft_cap == 0.0 ? score : soft_cap * std::tanh(score / soft_cap);
@@ -74,7 +77,7 @@ inline AttentionResult attention_forward(const AttentionSizes& n, const Values& 
     for (std::int64_t h = 0; h < n.H; ++h)
       for (std::int64_t i = 0; i < n.T; ++i) {
         const std::size_t row = n.row(b, h, i);
-        const std::int64_t first = limits.first_key(i);
+        const std::int64_t first = limits.first_key(i, b * n.T);
         Values score;
         for (std::int64_t j = first; j <= i; ++j)
           score.push_back(
@@ -105,7 +108,7 @@ inline AttentionGradients attention_backward(const AttentionSizes& n, const Valu
         const std::size_t row = n.row(b, h, i);
         const std::size_t at_q = n.query(b, i, h);
         const double delta = dot(&dout[at_q], &saved.out[at_q], n.D);
-        for (std::int64_t j = limits.first_key(i); j <= i; ++j) {
+        for (std::int64_t j = limits.first_key(i, b * n.T); j <= i; ++j) {
           const std::size_t at_k = n.key(b, j, h);
           const double score = scale * dot(&q[at_q], &k[at_k], n.D);
           const double p = std::exp(limits.capped(score) - saved.lse[row]);

@@ -91,9 +91,13 @@ class AttentionPass {
   Buffer scratch_;
 };
 
-/// Window and soft cap of `options` as the oracle takes them.
+/// Window, soft cap and positions of `options` as the oracle takes them.
 inline reference::AttentionLimits limits_of(const AttentionOptions& options) {
-  return {options.window, options.soft_cap};
+  reference::AttentionLimits limits{options.window, options.soft_cap};
+  const Tensor& positions = options.positions;
+  for (std::int64_t i = 0; !positions.empty() && i < positions.elements(); ++i)
+    limits.positions.push_back(positions.as<std::int32_t>()[i]);
+  return limits;
 }
 
 /// Dropout's factor for each probability, by the definition in kernels/random/dropout_mask.hpp.

@@ -26,6 +26,9 @@ inline bool on_a_gpu() {
   return gpu;
 }
 
+template <class T>
+concept HasPositions = std::is_same_v<decltype(T::positions), Tensor>;
+
 /// Device copies of host memory. Views that share memory on the host share it on the device too.
 class Mirror {
  public:
@@ -85,6 +88,17 @@ class Mirror {
   Arena& view(Arena& scratch) const { return scratch; }
   template <class T>
   void add(const T&) {}
+  /// Options with positions of tokens, which are a tensor.
+  template <HasPositions T>
+  T view(const T& options) const {
+    T there = options;
+    there.positions = view(options.positions);
+    return there;
+  }
+  template <HasPositions T>
+  void add(const T& options) {
+    add(options.positions);
+  }
 
  private:
   struct Run {

@@ -49,7 +49,7 @@ std::optional<AttentionProblem> problem_of(const AttentionTensors& on,
   const std::int64_t head_size = on.q.size(3);
   if (on.q.empty() || options.dropout.probability > 0.0F) return {};
   const bool windowed = options.window > 0 && options.window < on.q.size(1);
-  if (windowed || options.soft_cap > 0.0F) return {};
+  if (windowed || options.soft_cap > 0.0F || !options.positions.empty()) return {};
   // cuDNN scales masked scores too: -infinity becomes NaN for scale 0 and +infinity for a negative
   // scale.
   if (!(options.scale > 0.0F)) return {};

@@ -26,7 +26,7 @@ struct BlasOperand {
 
 /// Operation that cuBLASLt fuses with a product. bias: one number per row of d. The gradient of a
 /// bias is our own kernel: cuBLASLt's epilogues for it (BGRADA, BGRADB) slow a product on an H100
-/// by more than that kernel takes (benchmarks/results/2026-11-27-h100.md).
+/// by more than that kernel takes (benchmarks/results/gpu/2026-11-27-h100.md).
 enum class BlasEpilogue : std::uint8_t {
   none,
   bias,

@@ -12,7 +12,7 @@ struct HeadIndex {
 
 /// N * G heads of D = `columns` elements each; head h is group h % G of row h / G.
 template <class T>
-struct Heads {
+struct StridedHeads {
   T* data;
   std::int64_t row_stride;
   std::int64_t group_stride;
@@ -31,7 +31,7 @@ struct Heads {
 };
 
 template <class T>
-Heads<T> device_heads(const Tensor& tensor, const char* name) {
+StridedHeads<T> device_heads(const Tensor& tensor, const char* name) {
   constexpr std::int64_t most = 0x7fffffff;  // heads, and elements per row: numbers have 32 bits
   check_space(tensor, name);
   check(tensor.rank() == 3 && (tensor.stride(2) == 1 || tensor.size(2) <= 1),
@@ -47,8 +47,9 @@ Heads<T> device_heads(const Tensor& tensor, const char* name) {
 }
 
 template <class T>
-Heads<T> device_heads_like(const Tensor& tensor, const Heads<T>& like, const char* name) {
-  const Heads<T> heads = device_heads<T>(tensor, name);
+StridedHeads<T> device_heads_like(const Tensor& tensor, const StridedHeads<T>& like,
+                                  const char* name) {
+  const StridedHeads<T> heads = device_heads<T>(tensor, name);
   check(heads.rows == like.rows && heads.groups == like.groups && heads.columns == like.columns,
         "{} is {} and must be ({}, {}, {})", name, tensor.shape(), like.rows, like.groups,
         like.columns);
@@ -57,7 +58,7 @@ Heads<T> device_heads_like(const Tensor& tensor, const Heads<T>& like, const cha
 
 /// Whether 16-byte accesses may begin at every head and end with it.
 template <class T>
-bool aligned(const Heads<T>& heads) {
+bool aligned(const StridedHeads<T>& heads) {
   return aligned(heads.data) && heads.columns % wide<T> == 0 &&
          (heads.rows <= 1 || heads.row_stride % wide<T> == 0) &&
          (heads.groups <= 1 || heads.group_stride % wide<T> == 0);

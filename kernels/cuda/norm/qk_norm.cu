@@ -21,7 +21,7 @@ struct Squares {
     Piece x;
   };
   static constexpr int ahead = 4;
-  Heads<T> x;
+  StridedHeads<T> x;
 
   template <bool allowed>
   TRIAX_DEVICE Pieces load(const HeadIndex& head, int column) const {
@@ -44,7 +44,7 @@ struct Dots {
     Piece x, dy;
   };
   static constexpr int ahead = 2;
-  Heads<T> x, dy;
+  StridedHeads<T> x, dy;
   Gain<T, true> weight;
 
   template <bool allowed>
@@ -118,7 +118,7 @@ struct HeadScale {
 // Row n has the elements of all its heads: column c is element c % D of head c / D.
 template <class T>
 struct Forward {
-  Heads<T> y, x;
+  StridedHeads<T> y, x;
   const T* weight;
   float offset;
   HeadScale scale;
@@ -144,7 +144,7 @@ struct Forward {
 template <class T, bool allowed>
 struct Backward {
   static constexpr int max_threads = head_block_threads;
-  Heads<T> dx, dy, x;
+  StridedHeads<T> dx, dy, x;
   Gain<T, true> weight;
   HeadScale scale;
   const float* dots;
@@ -224,8 +224,8 @@ void qk_norm_sums(const Stream& stream, const Tensor& sums, const Tensor& x) {
 void qk_norm_forward(const Stream& stream, const Tensor& y, const Tensor& x, const Tensor& weight,
                      const Tensor& sums, std::int64_t width, float epsilon, float weight_offset) {
   with_type(y.dtype(), [&]<class T>(Type<T>) {
-    const Heads<T> out = device_heads<T>(y, "y");
-    const Heads<T> in = device_heads_like(x, out, "x");
+    const StridedHeads<T> out = device_heads<T>(y, "y");
+    const StridedHeads<T> in = device_heads_like(x, out, "x");
     const T* gain = device_elements<T>(weight, out.columns, "weight");
     const HeadScale scale{device_elements(sums, out.count(), "sums"), static_cast<float>(width),
                           epsilon};
@@ -238,8 +238,8 @@ void qk_norm_forward(const Stream& stream, const Tensor& y, const Tensor& x, con
 void qk_norm_gradient_sums(const Stream& stream, const Tensor& dots, const Tensor& dy,
                            const Tensor& x, const Tensor& weight, float weight_offset) {
   with_type(x.dtype(), [&]<class T>(Type<T>) {
-    const Heads<T> in = device_heads<T>(x, "x");
-    const Heads<T> upstream = device_heads_like(dy, in, "dy");
+    const StridedHeads<T> in = device_heads<T>(x, "x");
+    const StridedHeads<T> upstream = device_heads_like(dy, in, "dy");
     const T* gain = device_elements<T>(weight, in.columns, "weight");
     sum_heads(stream, dots, Dots<T>{in, upstream, {gain, weight_offset}},
               aligned(in) && aligned(upstream) && aligned(gain));
@@ -257,9 +257,9 @@ void qk_norm_backward(const Stream& stream, const Tensor& dx, const Tensor& dwei
         dweight.shape(), columns);
   float* partials = scratch.take("column sums", DType::f32, {blocks, columns}).as<float>();
   with_type(dx.dtype(), [&]<class T>(Type<T>) {
-    const Heads<T> out = device_heads<T>(dx, "dx");
-    const Heads<T> upstream = device_heads_like(dy, out, "dy");
-    const Heads<T> in = device_heads_like(x, out, "x");
+    const StridedHeads<T> out = device_heads<T>(dx, "dx");
+    const StridedHeads<T> upstream = device_heads_like(dy, out, "dy");
+    const StridedHeads<T> in = device_heads_like(x, out, "x");
     const T* gain = device_elements<T>(weight, out.columns, "weight");
     const HeadScale scale{device_elements(sums, out.count(), "sums"), static_cast<float>(width),
                           epsilon};

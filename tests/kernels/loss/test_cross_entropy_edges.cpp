@@ -81,8 +81,8 @@ TEST_P(CrossEntropyEdges, NoLossIsNegative) {
 
 // Rows that end within a vector: lanes without an element count for nothing, whatever the logits.
 TEST_P(CrossEntropyEdges, LowRowsOfAnyLength) {
-  // On a GPU each row is a dozen of allocations and copies.
-  const float step = test::on_a_gpu() ? 3.25F : 0.25F;
+  // On a device each row is a dozen of allocations and copies.
+  const float step = test::space() == MemorySpace::device ? 3.25F : 0.25F;
   for (const std::int64_t columns : {1, 17, 100, 2047, 8193, 50257})
     for (float low = -400.0F; low < 120.0F; low += columns < 8000 ? step : 44.5F) {
       std::vector<float> row(static_cast<std::size_t>(columns), low);

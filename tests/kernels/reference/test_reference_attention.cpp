@@ -46,7 +46,10 @@ void expect_differences(const reference::AttentionLimits& limits) {
 
 TEST(ReferenceAttention, FiniteDifferences) {
   for (const std::int64_t window : {0, 1, 3})
-    for (const double soft_cap : {0.0, 0.8}) expect_differences({window, soft_cap});
+    for (const double soft_cap : {0.0, 0.8}) {
+      expect_differences({window, soft_cap});
+      expect_differences({window, soft_cap, {0, 1, 0, 1, 2}});
+    }
 }
 
 // Soft caps of a thousand bend nothing, and a window of one leaves the query's own value.
@@ -60,6 +63,8 @@ TEST(ReferenceAttention, Limits) {
   EXPECT_EQ(out({1, 0.0}), v);
   EXPECT_EQ(out({4, 0.0}), out({}));
   EXPECT_NE(out({3, 0.0}), out({}));
+  EXPECT_EQ(out({0, 0.0, {0, 0, 0, 0}}), v) << "documents of one token";
+  EXPECT_EQ(out({0, 0.0, {0, 1, 2, 3}}), out({}));
   test::expect_close(out({0, 1000.0}), out({}), 1e-5, "out");
   // The last of two queries whose scores are 3 and 1 before a cap of 2.
   const Values two = reference::attention_forward({1, 2, 1, 1, 1}, {0.0, 1.0}, {3.0, 1.0},
