@@ -55,6 +55,12 @@ Line kind_of(const std::string& line, std::int64_t first_step) {
   return number == first_step - 1 && object.contains("valid_loss") ? Line::validation : Line::stays;
 }
 
+// Loss of a line with a validation; NaN: it was not finite.
+double validation_loss(const std::string& line) {
+  const auto loss = nlohmann::json::parse(line).at("valid_loss");
+  return loss.is_number() ? loss.get<double>() : std::nan("");
+}
+
 [[noreturn]] void fail(const std::string& path, const char* what = "write") {
   throw Error(fmt::format("cannot {} {}", what, path), std::strerror(errno != 0 ? errno : EIO),
               "Check free space, quota and permissions of run.directory");
@@ -63,9 +69,9 @@ Line kind_of(const std::string& line, std::int64_t first_step) {
 // Lines of a file for a run that resumes at `first_step`.
 struct Sorted {
   std::ostringstream made_again;
-  std::int64_t count = 0;   // lines made again
-  bool torn = false;        // a line was torn
-  bool validation = false;  // step first_step - 1 has one
+  std::int64_t count = 0;                 // lines made again
+  bool torn = false;                      // a line was torn
+  std::optional<double> validation = {};  // loss in the line of step first_step - 1
 };
 
 // Collects the lines of repeated steps; calls `keep` for each line that stays, in order.
@@ -82,7 +88,7 @@ Sorted sort_lines(const std::string& path, std::int64_t first_step,
     if (kind == Line::made_again) sorted.made_again << line << '\n';
     sorted.count += kind == Line::made_again ? 1 : 0;
     sorted.torn |= kind == Line::torn;
-    sorted.validation |= kind == Line::validation;
+    if (kind == Line::validation) sorted.validation = validation_loss(line);
   }
   if (in.bad()) fail(path, "read");  // a read error, not the end: the rest must not be lost
   return sorted;
@@ -180,7 +186,7 @@ bool ends_with_step(const std::string& path, std::int64_t step) {
 MetricsWriter::MetricsWriter(const std::string& path, std::int64_t first_step) : path_(path) {
   const Sorted sorted = set_lines_aside(path, first_step);
   set_aside_ = sorted.count;
-  has_validation_ = sorted.validation;
+  validation_ = sorted.validation;
   file_ = open_for_lines(path);
 }
 

@@ -70,8 +70,9 @@ class MetricsWriter {
   void write_rollback(const RollbackMetrics& rollback);
   /// Number of lines that the constructor moved.
   std::int64_t set_aside() const { return set_aside_; }
-  /// Whether step `first_step` - 1 has a line with a validation loss.
-  bool has_validation() const { return has_validation_; }
+  /// Validation loss in the line of step `first_step` - 1, NaN where it was not finite; none: there
+  /// is no such line.
+  std::optional<double> validation() const { return validation_; }
   /// Reason why lines wait; empty: none wait.
   const std::string& problem() const { return problem_; }
   /// Syncs all lines to disk, so that they survive a crash of the machine. Error where some still
@@ -85,7 +86,7 @@ class MetricsWriter {
   std::string path_;
   int file_ = -1;
   std::int64_t set_aside_ = 0;
-  bool has_validation_ = false;
+  std::optional<double> validation_;
   std::string waiting_, problem_;
 };
 

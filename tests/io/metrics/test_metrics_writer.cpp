@@ -272,10 +272,10 @@ TEST(MetricsWriter, KnowsTheValidationOfTheStepBefore) {
   const TempDirectory directory;
   const std::string path = directory.path("metrics.jsonl");
   write_steps(path, 0, 4);
-  EXPECT_FALSE(MetricsWriter(path, 4).has_validation());
+  EXPECT_EQ(MetricsWriter(path, 4).validation(), std::nullopt);
   MetricsWriter(path, 4).write_valid(3, 1.5, 40);
-  EXPECT_TRUE(MetricsWriter(path, 4).has_validation());
-  EXPECT_FALSE(MetricsWriter(path, 5).has_validation());
+  EXPECT_EQ(MetricsWriter(path, 4).validation(), 1.5);
+  EXPECT_EQ(MetricsWriter(path, 5).validation(), std::nullopt);
   EXPECT_EQ(steps(path).size(), 5U);
 }
 
