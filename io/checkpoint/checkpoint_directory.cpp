@@ -196,7 +196,8 @@ std::vector<std::string> remove_unfinished(const std::string& directory) {
   return removed;
 }
 
-std::string prune_checkpoints(const std::string& directory, int keep, std::int64_t sound) {
+std::string prune_checkpoints(const std::string& directory, int keep, std::int64_t sound,
+                              std::int64_t best) {
   if (keep <= 0) return {};
   std::vector<std::string> paths = list_checkpoints(directory);
   std::erase_if(paths, leads_nowhere);
@@ -207,6 +208,8 @@ std::string prune_checkpoints(const std::string& directory, int keep, std::int64
     spared = *newest_sound;
     paths.erase(newest_sound);
   }
+  const auto kept_best = std::ranges::find(paths, best, checkpoint_step);
+  if (kept_best != paths.end() && kept_best - paths.begin() >= keep) paths.erase(kept_best);
   std::set<std::string> unused;
   for (std::size_t i = static_cast<std::size_t>(keep); i < paths.size(); ++i) {
     // A link's target has its parts beside it, in another directory.

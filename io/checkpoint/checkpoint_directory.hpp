@@ -29,9 +29,10 @@ std::vector<CheckpointPath> find_checkpoints(const std::string& directory);
 std::vector<std::string> list_checkpoints(const std::string& directory);
 /// Removes all but the `keep` newest published checkpoints (0: keeps all), with their parts. The
 /// newest one of at most `sound` steps stays too; returns its path if it is not among the `keep`
-/// newest, else "".
+/// newest, else "". The one of `best` steps stays, too.
 std::string prune_checkpoints(const std::string& directory, int keep,
-                              std::int64_t sound = std::numeric_limits<std::int64_t>::max());
+                              std::int64_t sound = std::numeric_limits<std::int64_t>::max(),
+                              std::int64_t best = -1);
 /// Removes the remains of a killed run: "step-<digits>.h5.tmp", and part directories that belong to
 /// no checkpoint. Returns their paths, sorted. No other run may write there meanwhile.
 std::vector<std::string> remove_unfinished(const std::string& directory);

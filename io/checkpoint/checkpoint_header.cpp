@@ -10,9 +10,9 @@ namespace {
 
 constexpr std::int64_t newest_format = 2;
 // Attributes that are absent where empty: the loss scale of a run without fp16, the parts of a
-// single file.
+// single file, the adapters of a whole model.
 bool optional(std::string_view name) {
-  return name == "loss_scale" || name == "parts";
+  return name == "loss_scale" || name == "parts" || name == "adapter";
 }
 
 struct Writer {

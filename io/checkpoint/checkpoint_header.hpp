@@ -21,6 +21,7 @@ struct CheckpointHeader {
   std::string version;     // version of triax
   std::string loss_scale;  // JSON; empty: no fp16
   std::string parts;       // JSON, set by the writer; empty: one file holds everything
+  std::string adapter;     // JSON; not empty: /model has low-rank adapters, and no base
 };
 
 /// First format version with checksums.
@@ -29,6 +30,7 @@ constexpr std::int64_t checksums_since = 2;
 /// Calls visit(attribute name, member) for each attribute of the root, in the order of names.
 template <class Header, class Visit>
 void for_each_attribute(Header& header, Visit&& visit) {
+  visit("adapter", header.adapter);
   visit("format_version", header.format_version);
   visit("grid", header.grid);
   visit("job", header.job);

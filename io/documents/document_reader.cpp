@@ -54,7 +54,7 @@ std::optional<std::string_view> checked_utf8(std::string_view text, InvalidText 
 // One document per line.
 class LineDocuments : public DocumentReader {
  public:
-  LineDocuments(const InputFile& file, FileRange range, const DocumentOptions& options,
+  LineDocuments(const InputFile& file, ByteRange range, const DocumentOptions& options,
                 BadLine bad_line)
       : file_(file),
         options_(options),
@@ -178,7 +178,7 @@ class LineDocuments : public DocumentReader {
 // The whole file is one document.
 class TextDocument : public DocumentReader {
  public:
-  TextDocument(const InputFile& file, FileRange range, const DocumentOptions& options)
+  TextDocument(const InputFile& file, ByteRange range, const DocumentOptions& options)
       : file_(file),
         options_(options),
         compressed_(file.compression != Compression::none),
@@ -242,7 +242,7 @@ class TextDocument : public DocumentReader {
 
 }  // namespace
 
-std::unique_ptr<DocumentReader> open_documents(const InputFile& file, FileRange range,
+std::unique_ptr<DocumentReader> open_documents(const InputFile& file, ByteRange range,
                                                const DocumentOptions& options, BadLine bad_line) {
   if (file.format == DocumentFormat::text)
     return std::make_unique<TextDocument>(file, range, options);

@@ -52,14 +52,14 @@ class DocumentReader {
 /// Range of a file: of an uncompressed file of lines, the lines that begin in it; of an
 /// uncompressed text, the pieces whose nominal cuts are in it, so that `begin` and `end` are
 /// multiples of piece_bytes. A compressed file is read whole.
-struct FileRange {
+struct ByteRange {
   std::int64_t begin = 0, end = 0;
 };
 
 /// `bad_line` gets the problem and the reason of a line that is no JSON object with the keys, or
 /// too long; it throws, or the line is passed over. `file` and `options` outlive the reader.
 using BadLine = std::function<void(const std::string& problem, const std::string& why)>;
-std::unique_ptr<DocumentReader> open_documents(const InputFile& file, FileRange range,
+std::unique_ptr<DocumentReader> open_documents(const InputFile& file, ByteRange range,
                                                const DocumentOptions& options, BadLine bad_line);
 
 }  // namespace triax

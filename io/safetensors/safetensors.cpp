@@ -126,6 +126,14 @@ struct SafetensorsReader::Impl {
   std::map<std::string, Located> tensors;           // all tensors of the files
   std::map<std::string, SafetensorsEntry> entries;  // tensors that have a DType and fit a Shape
 
+  const Located& located(const std::string& name) const {
+    const auto found = tensors.find(name);
+    if (found == tensors.end())
+      throw Error(fmt::format("tensor {} is missing from {}", name, path), "",
+                  "Check that the weights belong to this model");
+    return found->second;
+  }
+
   std::atomic<std::size_t> touched = 0;  // bytes mapped since the last drop
 
   // Drops the mapped pages in time: while mapped, they count as memory of this process.
@@ -191,13 +199,35 @@ bool SafetensorsReader::contains(const std::string& name) const {
   return impl_->tensors.contains(name);
 }
 
+std::vector<std::string> SafetensorsReader::names() const {
+  std::vector<std::string> all;
+  for (const auto& [name, located] : impl_->tensors) all.push_back(name);
+  return all;
+}
+
+SafetensorsStored SafetensorsReader::stored(const std::string& name) const {
+  const SafetensorsInfo& info = impl_->located(name).info;
+  return {info.type, info.shape, static_cast<std::int64_t>(info.end - info.begin)};
+}
+
+void SafetensorsReader::read_bytes(const std::string& name, std::int64_t begin, void* out,
+                                   std::int64_t count) const {
+  const auto& [file, info] = impl_->located(name);
+  const auto first = static_cast<std::size_t>(begin), bytes = static_cast<std::size_t>(count);
+  check(begin >= 0 && count >= 0 && first + bytes <= info.end - info.begin,
+        "bytes [{}, {}) of {} with {}", begin, begin + count, name, info.end - info.begin);
+  constexpr std::size_t at_once = most_mapped / 2;
+  for (std::size_t done = 0; done < bytes; done += at_once) {
+    const std::size_t now = std::min(at_once, bytes - done);
+    std::memcpy(static_cast<std::byte*>(out) + done, file->data() + info.begin + first + done, now);
+    impl_->touch(now);
+  }
+}
+
 const SafetensorsEntry& SafetensorsReader::entry(const std::string& name) const {
-  const auto found = impl_->tensors.find(name);
-  if (found == impl_->tensors.end())
-    throw Error(fmt::format("tensor {} is missing from {}", name, impl_->path), "",
-                "Check that the weights belong to this model");
-  const SafetensorsInfo& info = found->second.info;
-  const std::string& file = found->second.file->path();
+  const Impl::Located& found = impl_->located(name);
+  const SafetensorsInfo& info = found.info;
+  const std::string& file = found.file->path();
   if (!is_float(info.dtype))
     throw Error(fmt::format("tensor {} of {} cannot be read as float32", name, file),
                 fmt::format("its type is {}", info.type),

@@ -21,6 +21,13 @@ struct SafetensorsEntry {
   Shape shape;
 };
 
+/// A tensor as the header has it, of any type and number of dimensions.
+struct SafetensorsStored {
+  std::string type;  // "F32", "I8", ...
+  std::vector<std::int64_t> shape;
+  std::int64_t bytes;
+};
+
 /// Files that a SafetensorsReader of `path` reads: one file, or an index and its shards. Error
 /// where there is none or the index is damaged.
 std::vector<std::string> safetensors_files(const std::string& path);
@@ -44,6 +51,12 @@ class SafetensorsReader {
   /// floating-point one. Thread-safe. At most about most_mapped bytes of the files are mapped in
   /// memory at a time.
   void read(const std::string& name, std::int64_t begin, const Tensor& out) const;
+  /// Names of all tensors, of any type and shape.
+  std::vector<std::string> names() const;
+  /// Any tensor as the header has it. Error where it is missing.
+  SafetensorsStored stored(const std::string& name) const;
+  /// Copies bytes [begin, begin + count) of any tensor to `out`. Thread-safe.
+  void read_bytes(const std::string& name, std::int64_t begin, void* out, std::int64_t count) const;
   static constexpr std::size_t most_mapped = std::size_t{16} << 20;
 
  private:

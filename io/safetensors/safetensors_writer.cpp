@@ -29,9 +29,10 @@ std::string header_of(const std::vector<SafetensorsTensor>& tensors) {
   for (const SafetensorsTensor& tensor : tensors) {
     Json shape = Json::array();
     for (int d = 0; d < tensor.shape.rank(); ++d) shape.push_back(tensor.shape[d]);
-    header[tensor.name] = {{"dtype", safetensors_type(tensor.dtype)},
-                           {"shape", shape},
-                           {"data_offsets", {offset, offset + tensor.bytes()}}};
+    header[tensor.name] = {
+        {"dtype", tensor.type.empty() ? safetensors_type(tensor.dtype) : tensor.type},
+        {"shape", shape},
+        {"data_offsets", {offset, offset + tensor.bytes()}}};
     offset += tensor.bytes();
   }
   std::string text = header.dump();

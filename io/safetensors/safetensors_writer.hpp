@@ -18,6 +18,7 @@ struct SafetensorsTensor {
   std::string name;
   DType dtype = DType::f32;
   Shape shape;
+  std::string type = {};  // the format's name of a type of this size that no DType has, such as I8
   std::int64_t bytes() const {
     return shape.elements() * static_cast<std::int64_t>(size_of(dtype));
   }

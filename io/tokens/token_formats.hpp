@@ -33,7 +33,8 @@ std::unique_ptr<TokenFile> open_megatron(const std::string& prefix);
 
 /// HDF5: the 1-D integer dataset "/tokens", else the only 1-D integer dataset of the file. Soft and
 /// external links count. An integer dataset "/labels" beside "/tokens" has their labels; Error
-/// where its shape is another.
+/// where its shape is another. One named "/documents" has the first token of each document and,
+/// last, the number of tokens.
 std::unique_ptr<TokenFile> open_hdf5_tokens(const std::string& path);
 
 /// Fails unless [begin, begin + out.size()) lies in the file.

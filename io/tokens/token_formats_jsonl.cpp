@@ -101,6 +101,14 @@ class JsonlFile : public TokenFile {
         out[done] = at == text.size() ? '\n' : static_cast<unsigned char>(text[at]);
     }
   }
+  bool has_documents() const override { return true; }
+  void read_starts(std::int64_t begin, std::span<std::uint8_t> starts) const override {
+    std::ranges::fill(starts, std::uint8_t{0});
+    const std::int64_t end = begin + std::ssize(starts);
+    auto line = std::ranges::lower_bound(lines_, begin, {}, &Line::begin);
+    for (; line != lines_.end() && line->begin < end; ++line)
+      starts[static_cast<std::size_t>(line->begin - begin)] = 1;
+  }
 
  private:
   struct Line {

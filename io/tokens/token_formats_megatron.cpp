@@ -82,6 +82,24 @@ class MegatronFile : public TokenFile {
       within = 0;
     }
   }
+  bool has_documents() const override { return documents_ > 1; }
+  void read_starts(std::int64_t begin, std::span<std::uint8_t> starts) const override {
+    std::ranges::fill(starts, std::uint8_t{0});
+    const std::int64_t end = begin + std::ssize(starts);
+    // The first document that begins at `begin` or later.
+    std::int64_t low = 0, high = documents_;
+    while (low < high) {
+      const std::int64_t middle = low + (high - low) / 2;
+      if (first_token(middle) < begin)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    for (std::int64_t at = 0; low < documents_ && (at = first_token(low)) < end; ++low) {
+      if (at < begin) refuse_document(low);
+      starts[static_cast<std::size_t>(at - begin)] = 1;
+    }
+  }
 
  private:
   // For scattered sequences the first token of every 128th sequence is stored: 1/192 of the index.
@@ -94,6 +112,28 @@ class MegatronFile : public TokenFile {
   }
   std::int64_t offset(std::int64_t sequence) const {
     return load<std::int64_t>(index_.data() + header_bytes + sequences_ * 4 + sequence * 8);
+  }
+
+  // Index of the first token of a document, or of the end of the last one.
+  std::int64_t first_token(std::int64_t document) const {
+    std::int64_t sequence =
+        load<std::int64_t>(index_.data() + header_bytes + sequences_ * 12 + document * 8);
+    if (sequence < 0 || sequence > sequences_) refuse_document(document);
+    if (contiguous_) {
+      while (sequence < sequences_ && length(sequence) == 0) ++sequence;  // nothing says where
+      return sequence == sequences_ ? size_ : (offset(sequence) - first_offset_) / width();
+    }
+    if (sequence == sequences_) return size_;
+    std::int64_t token = block_begin_[static_cast<std::size_t>(sequence / block_sequences)];
+    for (std::int64_t s = sequence / block_sequences * block_sequences; s < sequence; ++s)
+      token += length(s);
+    return token;
+  }
+  [[noreturn]] void refuse_document(std::int64_t document) const {
+    throw Error(index_.path() + " is a damaged Megatron index",
+                fmt::format("boundary {} of its documents does not fit its {} sequences", document,
+                            sequences_),
+                remedy);
   }
 
   void parse_header() {
@@ -125,6 +165,7 @@ class MegatronFile : public TokenFile {
                               sequences, documents, index_.size()),
                   remedy);
     sequences_ = static_cast<std::int64_t>(sequences);
+    documents_ = static_cast<std::int64_t>(documents);
   }
 
   void scan_sequences() {
@@ -152,6 +193,7 @@ class MegatronFile : public TokenFile {
   MappedFile index_, tokens_;
   TokenType type_{};
   std::int64_t sequences_ = 0;
+  std::int64_t documents_ = 0;  // boundaries of documents: one more than there are
   std::int64_t size_ = 0;
   std::int64_t first_offset_ = 0;          // bytes
   bool contiguous_ = true;                 // the sequences adjoin in the .bin

@@ -5,9 +5,14 @@
 #include <utility>
 
 #include "io/tokens/permutation.hpp"
+#include "io/tokens/token_facts.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {
+
+void TokenFile::read_starts(std::int64_t, std::span<std::uint8_t>) const {
+  check(false, "documents of a {} file", format());
+}
 
 struct TokenReader::Impl {
   struct Part {
@@ -15,6 +20,7 @@ struct TokenReader::Impl {
     std::unique_ptr<TokenFile> file;
     std::int64_t begin;              // index of its first token in the whole sequence
     mutable bool unchecked = false;  // read since the last check of its length
+    std::int64_t end_token = -1;     // of its documents, where the file does not have them
   };
   std::vector<Part> parts;
   std::int64_t tokens = 0;
@@ -22,9 +28,12 @@ struct TokenReader::Impl {
   bool shuffle = false;
   std::uint64_t seed = 0;
   std::int64_t vocabulary = 0;  // 0: not checked
+  bool finds_documents = false, ignores_first = false;
 
   std::int64_t samples() const { return (tokens - 1) / length; }
-  void read(std::int64_t begin, std::span<std::int32_t> out, std::span<std::int32_t> labels) const;
+  // `labels` and `starts`: as many as `out`, or none.
+  void read(std::int64_t begin, std::span<std::int32_t> out, std::span<std::int32_t> labels,
+            std::span<std::uint8_t> starts) const;
   // Throws a Failure for an id outside the vocabulary.
   template <class Failure>
   void check_ids(const Part& part, std::int64_t begin, std::span<const std::int32_t> ids) const;
@@ -62,8 +71,20 @@ void TokenReader::Impl::check_labels(const Part& part, std::int64_t begin,
                             ignored_label));
 }
 
+namespace {
+
+// First tokens of documents that end with `end_token`, among the tokens of one file.
+void mark_behind_ends(std::span<const std::int32_t> tokens, std::int64_t end_token,
+                      std::span<std::uint8_t> starts) {
+  starts.front() = 1;  // of the file, or of the sample
+  for (std::size_t i = 1; i < tokens.size(); ++i)
+    starts[i] = static_cast<std::uint8_t>(tokens[i - 1] == end_token);
+}
+
+}  // namespace
+
 void TokenReader::Impl::read(std::int64_t begin, std::span<std::int32_t> out,
-                             std::span<std::int32_t> labels) const {
+                             std::span<std::int32_t> labels, std::span<std::uint8_t> starts) const {
   auto part = std::ranges::upper_bound(parts, begin, {}, &Part::begin) - 1;
   for (; !out.empty(); ++part) {
     const std::int64_t within = begin - part->begin;
@@ -77,6 +98,14 @@ void TokenReader::Impl::read(std::int64_t begin, std::span<std::int32_t> out,
       part->file->read_labels(within, of_piece);
       check_labels<Error>(*part, within, of_piece);
       labels = labels.subspan(piece.size());
+    }
+    if (!starts.empty()) {
+      const auto of_piece = starts.first(piece.size());
+      if (part->file->has_documents())
+        part->file->read_starts(within, of_piece);
+      else
+        mark_behind_ends(piece, part->end_token, of_piece);
+      starts = starts.subspan(piece.size());
     }
     begin += count;
     out = out.subspan(piece.size());
@@ -122,8 +151,9 @@ bool TokenReader::has_bytes() const {
 }
 
 bool TokenReader::has_labels() const {
-  return std::ranges::any_of(impl_->parts,
-                             [](const Impl::Part& part) { return part.file->has_labels(); });
+  return impl_->ignores_first || std::ranges::any_of(impl_->parts, [](const Impl::Part& part) {
+           return part.file->has_labels();
+         });
 }
 
 void TokenReader::set_seed(std::uint64_t seed) {
@@ -135,8 +165,30 @@ void TokenReader::set_vocabulary(std::int64_t vocabulary) {
   impl_->vocabulary = vocabulary;
 }
 
+void TokenReader::find_documents(std::int64_t end_token, bool ignore_first) {
+  for (Impl::Part& part : impl_->parts) {
+    if (part.file->has_documents()) continue;
+    if (part.file->format() != "text") {
+      const std::optional<TokenFacts> facts = token_facts(part.path);
+      part.end_token = facts && facts->end_token >= 0 ? facts->end_token : end_token;
+    }
+    if (part.end_token < 0)
+      throw UsageError(
+          fmt::format("{} does not tell its documents apart", part.path),
+          part.file->format() == "text" ? "it is text, which has no marks between documents"
+                                        : "it has no offsets of documents, and no end token of its "
+                                          "tokenizer is known",
+          "Make token files of the documents (triax data tokenize), name the tokenizer that has "
+          "the end token in data.tokenizer, or leave out data.documents and "
+          "data.mask_end_token_loss");
+  }
+  impl_->finds_documents = true;
+  impl_->ignores_first = ignore_first;
+}
+
 void TokenReader::check_ends() const {
   std::vector<std::int32_t> tokens;
+  std::vector<std::uint8_t> starts;
   for (const Impl::Part& part : impl_->parts) {
     const std::int64_t size = part.file->size();
     tokens.resize(static_cast<std::size_t>(std::min(size, impl_->length + 1)));
@@ -144,6 +196,9 @@ void TokenReader::check_ends() const {
       part.file->read(begin, tokens);
       part.file->check_length();
       impl_->check_ids<UsageError>(part, begin, tokens);
+      starts.resize(tokens.size());
+      if (impl_->finds_documents && part.file->has_documents())
+        part.file->read_starts(begin, starts);
       if (!part.file->has_labels()) continue;
       part.file->read_labels(begin, tokens);
       impl_->check_labels<UsageError>(part, begin, tokens);
@@ -152,7 +207,7 @@ void TokenReader::check_ends() const {
 }
 
 void TokenReader::sample(std::int64_t index, std::span<std::int32_t> out,
-                         std::span<std::int32_t> labels) const {
+                         std::span<std::int32_t> labels, std::span<std::uint8_t> starts) const {
   check(index >= 0, "sample {}", index);
   check(std::ssize(out) == impl_->length + 1, "a sample of {} tokens read into {}",
         impl_->length + 1, out.size());
@@ -165,7 +220,18 @@ void TokenReader::sample(std::int64_t index, std::span<std::int32_t> out,
     const Permutation permutation(static_cast<std::uint64_t>(samples), impl_->seed, epoch);
     position = static_cast<std::int64_t>(permutation(static_cast<std::uint64_t>(position)));
   }
-  impl_->read(position * impl_->length, out, labels);
+  check(starts.empty() || (impl_->finds_documents && starts.size() == out.size()),
+        "{} marks of documents of {} tokens", starts.size(), out.size());
+  std::vector<std::uint8_t> own;  // where the caller does not want them
+  if (starts.empty() && impl_->ignores_first && !labels.empty()) {
+    own.resize(out.size());
+    starts = own;
+  }
+  impl_->read(position * impl_->length, out, labels, starts);
+  if (!starts.empty()) starts.front() = 1;
+  if (!impl_->ignores_first) return;
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    if (starts[i] != 0) labels[i] = ignored_label;
 }
 
 void TokenReader::check_lengths() const {

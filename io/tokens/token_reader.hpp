@@ -31,6 +31,11 @@ class TokenFile {
   virtual void read_labels(std::int64_t begin, std::span<std::int32_t> out) const {
     read(begin, out);
   }
+  /// Whether the file says where its documents begin.
+  virtual bool has_documents() const { return false; }
+  /// Sets starts[i] to 1 where token begin + i is the first of a document, to 0 elsewhere. Only
+  /// with has_documents(). Error where the documents do not fit the tokens.
+  virtual void read_starts(std::int64_t begin, std::span<std::uint8_t> starts) const;
   /// Call after reading. Error where the file was truncated while it was open.
   virtual void check_length() const = 0;
   virtual std::string_view format() const = 0;  // "text", "jsonl", "llmc", "megatron", "hdf5"
@@ -56,14 +61,19 @@ class TokenReader final : public SampleReader {
   bool has_labels() const override;
   /// Sample `index` is of epoch index / samples(), in the epoch's permutation when shuffled (a
   /// function of (seed, epoch), without a table).
-  void sample(std::int64_t index, std::span<std::int32_t> out,
-              std::span<std::int32_t> labels = {}) const override;
+  void sample(std::int64_t index, std::span<std::int32_t> out, std::span<std::int32_t> labels = {},
+              std::span<std::uint8_t> starts = {}) const override;
   void check_lengths() const override;
   /// Shuffles by another seed from now on.
   void set_seed(std::uint64_t seed);
   /// From now on samples are checked as they are read: Error with file and position of an id that
   /// is not in [0, vocabulary), or of a label that is neither such an id nor ignored_label.
   void set_vocabulary(std::int64_t vocabulary);
+  /// From now on sample() knows the documents: those of a file that has them, else they end with
+  /// the end token of the file's facts, else with `end_token` (-1: none). With ignore_first the
+  /// label of the first token of each is ignored_label. UsageError where a file does not tell its
+  /// documents apart.
+  void find_documents(std::int64_t end_token, bool ignore_first);
   /// Checks the first and last T + 1 tokens of each file, and their labels. UsageError where one
   /// does not fit the vocabulary.
   void check_ends() const;

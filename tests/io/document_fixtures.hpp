@@ -45,7 +45,7 @@ struct ReadDocuments {
   std::size_t pieces = 0;
 };
 
-inline ReadDocuments documents_of(const InputFile& file, FileRange range,
+inline ReadDocuments documents_of(const InputFile& file, ByteRange range,
                                   const DocumentOptions& options = {}) {
   ReadDocuments read;
   const auto reader =

@@ -32,15 +32,21 @@ inline std::string megatron_index(std::uint8_t code, const std::vector<std::int3
          bytes_of(lengths) + bytes_of(offsets) + bytes_of(documents);
 }
 
-/// Creates an HDF5 token file with labels of its own, and returns its path.
+/// Creates an HDF5 token file and returns its path. `labels`: of its own; none: no dataset.
+/// `documents`: the first token of each, and the number of tokens; none: no dataset.
 inline std::string labelled_file(const std::string& path, std::vector<std::int32_t> tokens,
-                                 std::vector<std::int32_t> labels) {
+                                 std::vector<std::int32_t> labels,
+                                 std::vector<std::int64_t> documents = {}) {
   hdf5::File file(path, hdf5::File::Mode::create);
-  for (auto [name, values] : {std::pair{"/tokens", &tokens}, {"/labels", &labels}}) {
-    const Shape shape{std::ssize(*values)};
-    file.create_dataset(name, DType::i32, shape);
-    file.write(name, {{{}, shape}}, Tensor(values->data(), shape));
-  }
+  const auto write = [&](const char* name, DType type, auto& values) {
+    if (values.empty()) return;
+    const Shape shape{std::ssize(values)};
+    file.create_dataset(name, type, shape);
+    file.write(name, {{{}, shape}}, Tensor(values.data(), shape));
+  };
+  write("/tokens", DType::i32, tokens);
+  write("/labels", DType::i32, labels);
+  write("/documents", DType::i64, documents);
   return path;
 }
 

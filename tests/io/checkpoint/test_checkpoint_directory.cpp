@@ -111,5 +111,16 @@ TEST_F(CheckpointDirectory, TheNewestSoundOneStaysBesideThoseThatAreKept) {
   EXPECT_THAT(list_checkpoints(dir_.path()), ElementsAre(newest));
 }
 
+TEST_F(CheckpointDirectory, TheBestOneStays) {
+  const std::string newest = dir_.path("step-1000000.h5"), middle = dir_.path("step-000040.h5"),
+                    best = dir_.path("step-000005.h5");
+  EXPECT_EQ(prune_checkpoints(dir_.path(), 1, 40, 5), middle);
+  EXPECT_THAT(list_checkpoints(dir_.path()), ElementsAre(newest, middle, best));
+  prune_checkpoints(dir_.path(), 2, 999999999, 5);
+  EXPECT_THAT(list_checkpoints(dir_.path()), ElementsAre(newest, middle, best));
+  prune_checkpoints(dir_.path(), 1, 999999999, 40);
+  EXPECT_THAT(list_checkpoints(dir_.path()), ElementsAre(newest, middle));
+}
+
 }  // namespace
 }  // namespace triax
