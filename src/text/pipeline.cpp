@@ -135,9 +135,9 @@ class PipelineEncoder final : public Tokenizer::Encoder {
       return;
     }
     pieces_.rewritten.clear();
-    pieces_.list.assign(1, Piece{text, first});
+    pieces_.list.assign(1, TextPiece{text, first});
     for (const auto& step : pipeline_.parts().steps) step->apply(pieces_);
-    for (const Piece& piece : pieces_.list) {
+    for (const TextPiece& piece : pieces_.list) {
       const Cut whole{piece.text.size(), true};
       if (whole.end > 0) session_->encode(piece.text, 0, {&whole, 1}, ids);
     }

@@ -30,6 +30,7 @@ std::string StopText::next(std::string_view piece) {
       std::tie(begin, end) = std::pair(at, at + stop.size());
   }
   stopped_ = end != std::string::npos;
+  if (stopped_) found_ = held_.substr(begin, end - begin);
   std::string text = held_.substr(0, stopped_ ? begin : held_.size() - kept);
   held_.erase(0, stopped_ ? held_.size() : text.size());
   return text;

@@ -21,10 +21,12 @@ class StopText {
   std::string rest();
   /// Whether a stop text has come. It is not passed on.
   bool stopped() const { return stopped_; }
+  /// The stop text that has come; empty: none.
+  const std::string& found() const { return found_; }
 
  private:
   std::vector<std::string> stops_;
-  std::string held_;
+  std::string held_, found_;
   bool stopped_ = false;
 };
 

@@ -29,6 +29,7 @@ constexpr std::array<Pair, 2> pairs = {
 constexpr std::array beside_names = {"tokenizer_config.json", "special_tokens_map.json",
                                      "added_tokens.json",     "generation_config.json",
                                      "chat_template.jinja",   "chat_template.json"};
+constexpr const char* more_templates = "additional_chat_templates";
 
 void add(TokenizerFiles& files, const fs::path& folder, const std::string& name) {
   const std::string path = (folder / name).string();
@@ -38,6 +39,14 @@ void add(TokenizerFiles& files, const fs::path& folder, const std::string& name)
   refuse_lfs_pointer(file);
   files.bytes[name].assign(reinterpret_cast<const char*>(file.data()), file.size());
   file.check_length();
+}
+
+// Named chat templates, each in a file of a folder.
+void add_more_templates(TokenizerFiles& files, const fs::path& folder) {
+  std::error_code none;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder / more_templates, none))
+    if (entry.path().extension() == ".jinja")
+      add(files, folder, (fs::path(more_templates) / entry.path().filename()).string());
 }
 
 }  // namespace
@@ -67,6 +76,7 @@ TokenizerFiles read_tokenizer_files(const std::string& named) {
   const fs::path folder = directory ? fs::path(path) : fs::path(path).parent_path();
   files.place = directory ? path : folder.string();
   for (const char* name : beside_names) add(files, folder, name);
+  add_more_templates(files, folder);
   if (directory) {
     for (const char* name : defining_names) add(files, folder, name);
     for (const Pair& pair : pairs) add(files, folder, pair.merges);

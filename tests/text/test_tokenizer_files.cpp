@@ -32,6 +32,8 @@ TEST(TokenizerFiles, AreAllThatBelongToATokenizer) {
   const std::string binary("\0\xff\r\n", 4);
   directory.file("tokenizer_config.json", R"({"eos_token": "<|endoftext|>"})");
   directory.file("chat_template.jinja", binary);
+  fs::create_directory(directory.path("additional_chat_templates"));
+  directory.file("additional_chat_templates/tool_use.jinja", "{{ tools }}");
   directory.file("generation_config.json", R"({"eos_token_id": [7]})");
   directory.file("config.json", R"({"eos_token_id": 3})");
   directory.file("model.safetensors", "weights");
@@ -40,6 +42,7 @@ TEST(TokenizerFiles, AreAllThatBelongToATokenizer) {
   EXPECT_EQ(files.tokenizer, "tokenizer.json");
   EXPECT_THAT(names_of(files),
               UnorderedElementsAre("tokenizer.json", "tokenizer_config.json", "chat_template.jinja",
+                                   "additional_chat_templates/tool_use.jinja",
                                    "generation_config.json", "merges.txt"));
   EXPECT_EQ(files.bytes.at("chat_template.jinja"), binary);
   const OpenedTokenizer opened = open_with_facts(files);

@@ -17,7 +17,7 @@ class Splitting final : public PieceStep {
 
   void apply(Pieces& pieces) const override {
     pieces.next.clear();
-    for (const Piece& piece : pieces.list) {
+    for (const TextPiece& piece : pieces.list) {
       pieces.cuts.clear();
       for (std::size_t at = 0; at < piece.text.size();)
         at = pattern_->split(piece.text, at, ~std::size_t{0}, pieces.cuts);
@@ -28,7 +28,8 @@ class Splitting final : public PieceStep {
 
  private:
   // Appends the pieces that the cuts of `whole` make.
-  void gather(const Piece& whole, const std::vector<Cut>& cuts, std::vector<Piece>& out) const {
+  void gather(const TextPiece& whole, const std::vector<Cut>& cuts,
+              std::vector<TextPiece>& out) const {
     std::size_t begin = 0, start = 0;  // of this cut, and of the piece that grows
     const auto close = [&](std::size_t end) {
       if (end > start)
@@ -71,7 +72,7 @@ class Splitting final : public PieceStep {
 class PrefixSpaces final : public PieceStep {
  public:
   void apply(Pieces& pieces) const override {
-    for (Piece& piece : pieces.list)
+    for (TextPiece& piece : pieces.list)
       if (!piece.text.starts_with(' '))
         piece.text = pieces.rewritten.emplace_back(" ").append(piece.text);
   }
@@ -85,7 +86,7 @@ class Metaspace final : public PieceStep {
   }
 
   void apply(Pieces& pieces) const override {
-    for (Piece& piece : pieces.list) {
+    for (TextPiece& piece : pieces.list) {
       std::string& text = pieces.rewritten.emplace_back();
       const bool may_begin = piece.text.starts_with(' ') || piece.text.starts_with(mark_);
       const bool wanted =

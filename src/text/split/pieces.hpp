@@ -13,17 +13,17 @@
 namespace triax {
 
 /// A piece of text on its way through the steps.
-struct Piece {
+struct TextPiece {
   std::string_view text;
   bool first;  // begins where the whole text does
 };
 
 /// Pieces, and memory of those that a step rewrote.
 struct Pieces {
-  std::vector<Piece> list;
+  std::vector<TextPiece> list;
   std::deque<std::string> rewritten;
-  std::vector<Piece> next;  // scratch
-  std::vector<Cut> cuts;    // scratch
+  std::vector<TextPiece> next;  // scratch
+  std::vector<Cut> cuts;        // scratch
 };
 
 /// Immutable: threads share it.
