@@ -64,7 +64,7 @@ void TrainingData::check_lengths() const {
 }
 
 void TrainingData::sample(std::int64_t index, std::span<std::int32_t> out,
-                          std::span<std::int32_t> labels) const {
+                          std::span<std::int32_t> labels, std::span<std::uint8_t> starts) const {
   std::size_t source = 0;
   std::int64_t number = index - blend_->begin();
   if (readers_.size() > 1) {
@@ -72,7 +72,7 @@ void TrainingData::sample(std::int64_t index, std::span<std::int32_t> out,
     source = next();
     number = cursor_->count(source) - 1;
   }
-  readers_[source].sample(base_[source] + number, out, labels);
+  readers_[source].sample(base_[source] + number, out, labels, starts);
 }
 
 void TrainingData::set_state(const BlendState& state) {

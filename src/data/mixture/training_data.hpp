@@ -42,8 +42,8 @@ class TrainingData final : public SampleReader {
   bool has_labels() const override;
   /// Not from several threads. Fast for samples behind the last one, and for those of the last
   /// global batches.
-  void sample(std::int64_t index, std::span<std::int32_t> out,
-              std::span<std::int32_t> labels = {}) const override;
+  void sample(std::int64_t index, std::span<std::int32_t> out, std::span<std::int32_t> labels = {},
+              std::span<std::uint8_t> starts = {}) const override;
   void check_lengths() const override;
 
   /// Whether the job blends sources, even if there is only one.

@@ -39,7 +39,8 @@ Found look_for_outputs(const TokenizeOptions& options, const std::string& job) {
     const std::string last = last_file(options.format, set.prefix);
     const std::string first = first_file(options.format, set.prefix);
     const bool known = is_there(last);
-    const auto facts = known ? token_facts(last) : std::nullopt;
+    const bool whole = known && is_there(first);
+    const auto facts = whole ? token_facts(first) : std::nullopt;
     const bool done = facts && facts->job == job;
     if (!done && !own_parts && (known || is_there(first)))
       throw UsageError((known ? last : first) + " is there already",

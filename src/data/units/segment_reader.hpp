@@ -11,7 +11,7 @@ namespace triax {
 /// A segment, and how it is read.
 struct SegmentInput {
   const InputFile& file;
-  FileRange range;
+  ByteRange range;
   const DocumentOptions& documents;
   std::int64_t skip_bad = 0;  // lines that all threads of a rank may pass over
 };

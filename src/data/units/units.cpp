@@ -22,7 +22,7 @@ std::vector<Unit> cut_units(const std::vector<InputFile>& files) {
 
   std::vector<Unit> units;
   Unit unit;
-  const auto add = [&](std::size_t file, FileRange range, std::int64_t cost) {
+  const auto add = [&](std::size_t file, ByteRange range, std::int64_t cost) {
     unit.segments.push_back({file, range});
     unit.bytes += range.end - range.begin;
     unit.cost += cost;

@@ -12,7 +12,7 @@ namespace triax {
 
 struct Segment {
   std::size_t file;  // index of the input file
-  FileRange range;
+  ByteRange range;
 };
 
 struct Unit {

@@ -161,6 +161,19 @@ TEST_F(Tokenize, TheSameJobIsDoneAndAnotherOneIsRefused) {
   EXPECT_TRUE(is_usage_error([&] { run(options); }));
 }
 
+// Facts of the formats beside HDF5 lie in a file of their own.
+TEST_F(Tokenize, TheSameJobIsDoneInAllFormats) {
+  auto options = job_of({dir_.file("a.jsonl", corpus(3, 3))}, out());
+  for (const TokenFormat format : {TokenFormat::megatron, TokenFormat::llmc}) {
+    options.format = format;
+    options.out = dir_.path(std::string(name_of(format)));
+    EXPECT_FALSE(run(options).done_before) << name_of(format);
+    EXPECT_TRUE(run(options).done_before) << name_of(format);
+    std::filesystem::remove(first_file(format, options.out));
+    EXPECT_TRUE(is_usage_error([&] { run(options); })) << name_of(format);
+  }
+}
+
 // A job that fails in its third file keeps the parts of the first two.
 TEST_F(Tokenize, AJobGoesOnWhereItWas) {
   std::vector<std::string> files;

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/data/chat/conversation_line.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "kernels/base/check.hpp"
+
+namespace triax {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::array known_roles = {"system",   "developer", "user",        "assistant",   "tool",
+                                    "function", "ipython",   "environment", "tool_results"};
+
+std::string name_of(const ConversationConfig& config, const std::string& field) {
+  const auto mapped = config.fields.find(field);
+  return mapped == config.fields.end() ? field : mapped->second;
+}
+
+const ordered_json& field_of(const ordered_json& object, const ConversationConfig& config,
+                             const std::string& field) {
+  const std::string name = name_of(config, field);
+  if (!object.is_object() || !object.contains(name))
+    throw UsageError(fmt::format("the line has no field \"{}\"", name), {},
+                     fmt::format("Map it with data.fields: {{\"{}\": \"NAME\"}}", field));
+  return object.at(name);
+}
+
+std::string text_of(const ordered_json& object, const ConversationConfig& config,
+                    const std::string& field) {
+  const ordered_json& value = field_of(object, config, field);
+  if (!value.is_string())
+    throw UsageError(fmt::format("the field \"{}\" is no string", name_of(config, field)),
+                     fmt::format("it is {}", value.type_name()), "Repair the line");
+  return value.get<std::string>();
+}
+
+std::string role_of(const std::string& role, const ConversationConfig& config) {
+  if (const auto mapped = config.roles.find(role); mapped != config.roles.end())
+    return mapped->second;
+  if (role == "human") return "user";
+  if (role == "gpt") return "assistant";
+  if (std::ranges::find(known_roles, std::string_view(role)) != known_roles.end()) return role;
+  throw UsageError(fmt::format("the role \"{}\" is not known", role), {},
+                   fmt::format("Map it with data.roles: {{\"{}\": \"user\"}}", role));
+}
+
+// The message with the names that templates read; its other fields as they are.
+ordered_json message_of(const ordered_json& message, const ConversationConfig& config) {
+  const std::string role = name_of(config, "role"), content = name_of(config, "content");
+  ordered_json result = ordered_json::object();
+  result["role"] = role_of(text_of(message, config, "role"), config);
+  for (const auto& [key, value] : message.items())
+    if (key != role) result[key == content ? "content" : key] = value;
+  return result;
+}
+
+// An array, or its JSON text, as some files have it.
+ordered_json tools_of(const ordered_json& line, const ConversationConfig& config) {
+  const std::string name = name_of(config, "tools");
+  if (!line.contains(name)) return nullptr;
+  ordered_json tools = line.at(name);
+  if (tools.is_string()) tools = ordered_json::parse(tools.get<std::string>(), nullptr, false);
+  if (tools.is_array() && tools.empty()) return nullptr;
+  if (!tools.is_array() && !tools.is_null())
+    throw UsageError(fmt::format("the field \"{}\" is no array of tools", name), {},
+                     "Repair the line");
+  return tools;
+}
+
+std::string optional_text(const ordered_json& line, const ConversationConfig& config,
+                          const std::string& field) {
+  const std::string name = name_of(config, field);
+  const bool none = !line.is_object() || !line.contains(name) || line.at(name).is_null();
+  return none ? std::string() : text_of(line, config, field);
+}
+
+// The words of Stanford Alpaca.
+std::string alpaca_prompt(const std::string& instruction, const std::string& input) {
+  if (input.empty())
+    return fmt::format(
+        "Below is an instruction that describes a task. Write a response that appropriately "
+        "completes the "
+        "request.\n\n### Instruction:\n{}\n\n### Response:\n",
+        instruction);
+  return fmt::format(
+      "Below is an instruction that describes a task, paired with an input that provides further "
+      "context. "
+      "Write a response that appropriately completes the request.\n\n### Instruction:\n{}\n\n### "
+      "Input:\n{}\n\n"
+      "### Response:\n",
+      instruction, input);
+}
+
+}  // namespace
+
+Conversation conversation_of_line(const ordered_json& line, const ConversationConfig& config) {
+  const ordered_json& messages = field_of(line, config, "messages");
+  if (!messages.is_array() || messages.empty())
+    throw UsageError(fmt::format("the field \"{}\" has no messages", name_of(config, "messages")),
+                     {}, "Give an array of messages, each with a role and a content");
+  Conversation conversation;
+  conversation.messages = ordered_json::array();
+  for (const ordered_json& message : messages)
+    conversation.messages.push_back(message_of(message, config));
+  conversation.tools = tools_of(line, config);
+  conversation.variables = line.value("chat_template_kwargs", ordered_json());
+  return conversation;
+}
+
+PromptedText prompted_text_of_line(const ordered_json& line, const ConversationConfig& config) {
+  if (config.format == "completion") {
+    const bool whole = name_of(config, "prompt").empty();  // texts without a prompt
+    return {whole ? std::string() : text_of(line, config, "prompt"),
+            text_of(line, config, "completion")};
+  }
+  return {alpaca_prompt(text_of(line, config, "instruction"), optional_text(line, config, "input")),
+          text_of(line, config, "output")};
+}
+
+}  // namespace triax

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Samples as rows of one length in an HDF5 token file: /tokens and /labels, filled up with tokens
+// that the loss ignores, and /documents where samples of a row must not see each other.
+#include <cstdint>
+#include <string>
+
+#include "src/data/chat/packing.hpp"
+#include "src/data/chat/sample_file.hpp"
+
+namespace triax {
+
+/// Form of the rows of a file.
+struct RowForm {
+  std::int64_t length = 0;  // tokens
+  std::int32_t fill = 0;    // id of the tokens that fill rows up
+  bool documents = false;   // every sample is a document, and so is what fills a row up
+};
+
+/// Writes `rows` of `samples` to `path`; it gets its name when it is whole. One token more follows
+/// the last row, as a training sample is `length` inputs and a label behind them.
+void write_rows(const SampleFile& samples, const SampleRows& rows, const RowForm& form,
+                const std::string& path);
+
+}  // namespace triax
