@@ -1,13 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/model/context.hpp"
 
+#include "kernels/activation/elementwise.hpp"
 #include "kernels/random/random.hpp"
+#include "src/model/packed/packed_rows.hpp"
 
 namespace triax {
 namespace {
 
 std::uint64_t bytes_of_rows(const BatchShape& shape, std::int64_t width) {
   return static_cast<std::uint64_t>(shape.rows * width) * size_of(shape.type);
+}
+
+// In place, in rank order whatever the size: MPI takes other orders for other sizes of more than
+// two ranks, and a row's bits would depend on the number of rows.
+void sum_in_rank_order(const Context& ctx, const Tensor& data) {
+  const ArenaScope scope(ctx.scratch);
+  const std::int64_t n = data.elements();
+  const Tensor all = ctx.scratch.take("summands", data.dtype(), {ctx.shard.size, n});
+  ctx.tensor.all_gather(ctx.stream, all, data).wait(ctx.stream);
+  const Tensor sum = data.reshape({1, n});
+  copy_rows(ctx.stream, sum, all.slice(0, 0, 1));
+  for (int rank = 1; rank < ctx.shard.size; ++rank)
+    residual_forward(ctx.stream, sum, sum, all.slice(0, rank, 1), Tensor{});
 }
 
 }  // namespace
@@ -33,6 +48,10 @@ ComingRows gather_rows(const Context& ctx, const Tensor& local, const Tensor& fu
 }
 
 ComingRows reduce_rows(const Context& ctx, const Tensor& partial, const Tensor& local) {
+  if (ctx.shard.size > 2 && packed_rows(ctx) != nullptr) {
+    sum_in_rank_order(ctx, partial);
+    return {partial};
+  }
   if (!ctx.shard.sequence_parallel) return {partial, ctx.tensor.all_reduce(ctx.stream, partial)};
   return {local, ctx.tensor.reduce_scatter(ctx.stream, local, partial)};
 }

@@ -23,6 +23,7 @@ struct BatchShape {
   DType gradient_type = DType::f32;       // of parameter gradients
   MemorySpace space = MemorySpace::host;  // memory of all tensors, scratch included
   bool fp8 = false;                       // Linear multiplies in 8 bits (kernels/matmul/fp8.hpp)
+  bool documents = false;                 // Context::positions has the positions of the tokens
   std::int64_t past = 0;  // tokens before these; Context::cache holds their keys and values
   std::int64_t tokens() const { return batch * sequence; }
 };
@@ -37,8 +38,11 @@ struct Context {
   const TensorShard& shard;
   BatchShape shape;
   Arena& scratch;
-  Tensor tokens;                  // (rows) int32, inputs; -1: padding
-  Tensor labels;                  // (rows) int32; negative: ignored
+  Tensor tokens;  // (rows) int32, inputs; -1: padding
+  Tensor labels;  // (rows) int32; negative: ignored
+  /// (rows) int32: position of each token in its document, -1 for padding. Tokens see their own
+  /// document only. Empty: each sequence is one document.
+  Tensor positions = {};
   bool training = true;           // compute gradients
   float loss_scale = 1.0F;        // factor on the loss before its gradient
   float z_coefficient = 0.0F;     // of the z-loss, which is part of the loss
@@ -49,6 +53,9 @@ struct Context {
   /// forward pass adds this call's tokens after BatchShape::past, where their positions start.
   /// Empty: no cache.
   Tensor cache = {};
+  /// Takes the operands of weight gradients that Layer::weight_gradients computes later; null: the
+  /// backward pass computes them.
+  Arena* operands = nullptr;
 };
 
 /// Position of a dropout mask in the model.

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 
+#include "kernels/activation/elementwise.hpp"
 #include "kernels/embedding/embedding.hpp"
 #include "kernels/random/dropout.hpp"
 #include "src/model/families/families.hpp"
+#include "src/model/packed/packed_rows.hpp"
 
 namespace triax {
 
@@ -52,13 +54,31 @@ std::size_t EmbeddingLayer::scratch_bytes(const BatchShape& shape) const {
   const std::size_t rows = measure([&](Arena& arena) {
     arena.take("embedding rows", shape.type, {shape.rows, width_});
     if (dropout_ > 0.0F) arena.take("dropout gradient", shape.type, {shape.local_rows, width_});
+    if (positions_ && shape.documents) take_position_rows(arena, shape);
   });
-  return rows + embedding_scratch_bytes({shape.rows, width_}, vocabulary_.rows, shape.space);
+  std::size_t sums = embedding_scratch_bytes({shape.rows, width_}, vocabulary_.rows, shape.space);
+  if (positions_ && shape.documents)
+    sums = std::max(sums, embedding_scratch_bytes({shape.local_rows, width_},
+                                                  params_.back().shape[0], shape.space));
+  return rows + sums;
+}
+
+Tensor EmbeddingLayer::take_position_rows(Arena& arena, const BatchShape& shape) const {
+  return arena.take("position rows", shape.type, {shape.local_rows, width_});
 }
 
 LayerMessages EmbeddingLayer::messages(const BatchShape& shape) const {
   return {reduce_rows_messages(shard_, shape, width_), gather_rows_messages(shard_, shape, width_)};
 }
+
+namespace {
+
+// Positions of the rows that this rank keeps between layers.
+Tensor local_positions(const Context& ctx) {
+  return ctx.positions.slice(0, ctx.shape.first_row, ctx.shape.local_rows);
+}
+
+}  // namespace
 
 void EmbeddingLayer::forward(const Context& ctx, const LayerParameters& params, const Tensor&,
                              const Tensor& y, const Tensor&) const {
@@ -68,7 +88,16 @@ void EmbeddingLayer::forward(const Context& ctx, const LayerParameters& params, 
       whole ? y : ctx.scratch.take("embedding rows", ctx.shape.type, {ctx.shape.rows, width_});
   embedding_forward(ctx.stream, partial, ctx.tokens, params.weights[0], vocabulary_.first, scale_);
   reduce_rows(ctx, partial, y).wait(ctx);
-  if (positions_) {
+  if (const PackedRows* packed = packed_rows(ctx); positions_ && packed != nullptr) {
+    const Tensor rows =
+        ctx.scratch.take("embedding rows", ctx.shape.type, {ctx.shape.rows, width_});
+    embedding_forward(ctx.stream, rows, packed->positions, params.weights[1], 0);
+    residual_forward(ctx.stream, y, y, rows, Tensor{});
+  } else if (positions_ && ctx.shape.documents) {
+    const Tensor rows = take_position_rows(ctx.scratch, ctx.shape);
+    embedding_forward(ctx.stream, rows, local_positions(ctx), params.weights[1], 0);
+    residual_forward(ctx.stream, y, y, rows, Tensor{});
+  } else if (positions_) {
     const Tensor& all = params.weights[1];
     const Tensor from_here = all.slice(0, ctx.shape.past, all.size(0) - ctx.shape.past);
     position_forward(ctx.stream, y, from_here, ctx.shape.first_row, ctx.shape.sequence);
@@ -87,7 +116,11 @@ void EmbeddingLayer::backward(const Context& ctx, const LayerParameters& params,
     dropout(ctx.stream, gradient, dy, {dropout_, dropout_key(ctx, 0, DropoutPlace::embedding)},
             first_element(ctx, width_));
   }
-  if (positions_ && !params.gradients[1].data.empty())
+  const bool learns_positions = positions_ && !params.gradients[1].data.empty();
+  if (learns_positions && ctx.shape.documents)
+    embedding_backward(ctx.stream, params.gradients[1].data, local_positions(ctx), gradient, 0,
+                       params.gradients[1].accumulate, ctx.scratch);
+  else if (learns_positions)
     position_backward(ctx.stream, params.gradients[1].data, gradient, ctx.shape.first_row,
                       ctx.shape.sequence, params.gradients[1].accumulate);
   const bool whole = !shard_.sequence_parallel;

@@ -38,6 +38,9 @@ class EmbeddingLayer : public Layer {
                 const Tensor& dy, const Tensor& dx, const Tensor& frame) const override;
 
  private:
+  // Rows of the position table for the tokens of this rank, where documents set the positions.
+  Tensor take_position_rows(Arena& arena, const BatchShape& shape) const;
+
   std::int64_t width_;
   float dropout_;
   float scale_;  // of token embeddings

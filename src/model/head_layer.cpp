@@ -6,8 +6,10 @@
 #include "kernels/activation/elementwise.hpp"
 #include "kernels/loss/soft_cap.hpp"
 #include "kernels/matmul/matmul.hpp"
+#include "kernels/matmul/row_matmul.hpp"
 #include "kernels/optimizer/grad_norm.hpp"
 #include "src/model/families/families.hpp"
+#include "src/model/packed/packed_rows.hpp"
 
 namespace triax {
 
@@ -171,16 +173,21 @@ void HeadLayer::backward(const Context& ctx, const LayerParameters& params, cons
   norm_.backward(ctx, params.weights.data(), params.gradients.data(), x, dh, Tensor{}, dx);
 }
 
+// `out` of n rows: the logits of as many rows of x from `row` on.
 void HeadLayer::logits(const Context& ctx, const LayerParameters& params, const Tensor& x,
                        std::int64_t row, const Tensor& out) const {
   const ArenaScope scope(ctx.scratch);
-  const Tensor h = ctx.scratch.take("normed input", ctx.shape.type, {1, width_});
-  norm_.forward(ctx, params.weights.data(), x.slice(0, row, 1), h);
+  const Tensor logits = out.rank() == 1 ? out.reshape({1, out.size(0)}) : out;
+  const std::int64_t rows = logits.size(0);
+  const Tensor h = ctx.scratch.take("normed input", ctx.shape.type, {rows, width_});
+  norm_.forward(ctx, params.weights.data(), x.slice(0, row, rows), h);
   if (scale_ != 1.0F) scale(ctx.stream, h, h, scale_);
-  const Tensor row_of_logits = out.reshape({1, vocabulary_.columns});
-  matmul(ctx.stream, row_of_logits, h,
-         params.weights.back().slice(0, 0, vocabulary_.columns).transposed());
-  if (soft_cap_ > 0.0F) soft_cap(ctx.stream, row_of_logits, soft_cap_);
+  const Tensor weight = params.weights.back().slice(0, 0, vocabulary_.columns).transposed();
+  if (packed_rows(ctx) != nullptr)
+    row_matmul(ctx.stream, logits, h, weight);
+  else
+    matmul(ctx.stream, logits, h, weight);
+  if (soft_cap_ > 0.0F) soft_cap(ctx.stream, logits, soft_cap_);
 }
 
 }  // namespace triax

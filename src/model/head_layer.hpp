@@ -31,6 +31,11 @@ class HeadLayer : public Layer {
   /// Logits (V) of row `row` of x, without tensor parallelism: for generation.
   void logits(const Context& ctx, const LayerParameters& params, const Tensor& x, std::int64_t row,
               const Tensor& out) const;
+  /// The final norm alone, on (rows, E) without sequence parallelism: hidden states for embeddings.
+  void hidden(const Context& ctx, const LayerParameters& params, const Tensor& x,
+              const Tensor& out) const {
+    norm_.forward(ctx, params.weights.data(), x, out);
+  }
 
  private:
   struct Scratch;

@@ -39,6 +39,13 @@ class Layer {
   /// for the head, dx for the embedding.
   virtual void backward(const Context& ctx, const LayerParameters& params, const Tensor& x,
                         const Tensor& dy, const Tensor& dx, const Tensor& frame) const = 0;
+
+  /// Bytes that backward takes from Context::operands; 0: it leaves nothing for weight_gradients.
+  virtual std::size_t operand_bytes(const BatchShape& /*shape*/) const { return 0; }
+  /// Gradients of linear maps, from the operands (u8) that backward left (zero bubble, Qi et al.
+  /// 2023): the same bits as backward's own.
+  virtual void weight_gradients(const Context& /*ctx*/, const LayerParameters& /*params*/,
+                                const Tensor& /*operands*/) const {}
 };
 
 /// Bytes that `carve(arena)` takes: the code that carves memory is the code that measures it.

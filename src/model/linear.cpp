@@ -4,7 +4,10 @@
 #include <algorithm>
 
 #include "kernels/activation/elementwise.hpp"
+#include "kernels/activation/gelu.hpp"
 #include "kernels/matmul/fp8.hpp"
+#include "kernels/matmul/row_matmul.hpp"
+#include "src/model/packed/packed_rows.hpp"
 
 namespace triax {
 namespace {
@@ -39,6 +42,7 @@ Linear Linear::column(const std::string& label, WeightOrder order, std::int64_t 
                        Initial::normal,
                        deviation,
                        false};
+  weight.matrix = true;
   ParameterSpec bias{label + ".bias", {linear.outputs_}, {}, Initial::zero, 0.0F, false};
   std::int64_t at = 0, room = 0;
   for (const LinearPart& part : parts) {
@@ -79,6 +83,7 @@ Linear Linear::row(const std::string& label, WeightOrder order, const LinearPart
                        Initial::normal,
                        deviation,
                        false};
+  weight.matrix = true;
   weight.pieces.push_back({part.weight, ordered(order, part.features, outputs),
                            ordered(order, part.offset + part.begin, 0),
                            ordered(order, part.count, outputs), ordered(order, 0, 0), 1, true,
@@ -101,10 +106,12 @@ std::size_t Linear::scratch_bytes(const BatchShape& shape) const {
 
 void Linear::forward(const Context& ctx, const Tensor* weights, const Tensor& x, const Tensor& y,
                      const Tensor& hidden) const {
-  const Tensor& w = weights[0];
-  multiply(ctx, y, x, order_ == WeightOrder::input_output ? w : w.transposed(),
-           {of_values, of_values},
-           {.bias = bias_here_ ? weights[1] : Tensor{}, .gelu_input = hidden});
+  const Tensor w = order_ == WeightOrder::input_output ? weights[0] : weights[0].transposed();
+  const Tensor bias = bias_here_ ? weights[1] : Tensor{};
+  if (packed_rows(ctx) == nullptr)
+    return multiply(ctx, y, x, w, {of_values, of_values}, {.bias = bias, .gelu_input = hidden});
+  row_matmul(ctx.stream, hidden.empty() ? y : hidden, x, w, bias);
+  if (!hidden.empty()) gelu_forward(ctx.stream, y, hidden);
 }
 
 void Linear::backward_input(const Context& ctx, const Tensor* weights, const Tensor& dy,
@@ -114,12 +121,22 @@ void Linear::backward_input(const Context& ctx, const Tensor* weights, const Ten
            {of_gradients, of_values}, {.gelu_gradient = gelu});
 }
 
+Linear::Operands Linear::take_operands(Arena& arena, const BatchShape& shape) const {
+  const Tensor x = arena.take("weight gradient input", shape.type, {shape.rows, inputs_});
+  return {x, arena.take("weight gradient output", shape.type, {shape.rows, outputs_})};
+}
+
 void Linear::backward_weight(const Context& ctx, const Gradient* gradients, const Tensor& x,
                              const Tensor& dy) const {
   if (gradients[0].data.empty()) {  // a frozen weight
     if (bias_here_ && !gradients[1].data.empty())
       bias_backward(ctx.stream, gradients[1].data, dy, gradients[1].accumulate, ctx.scratch);
     return;
+  }
+  if (ctx.operands != nullptr) {
+    const Operands kept = take_operands(*ctx.operands, ctx.shape);
+    copy_rows(ctx.stream, kept.x, x);
+    return copy_rows(ctx.stream, kept.dy, dy);
   }
   const bool input_first = order_ == WeightOrder::input_output;
   MatmulOptions options{.accumulate = gradients[0].accumulate};
@@ -132,16 +149,6 @@ void Linear::backward_weight(const Context& ctx, const Gradient* gradients, cons
     multiply(ctx, gradients[0].data, x.transposed(), dy, {of_values, of_gradients}, options);
   else
     multiply(ctx, gradients[0].data, dy.transposed(), x, {of_gradients, of_values}, options);
-}
-
-ComingRows Linear::backward_between_messages(const Context& ctx, const Tensor* weights,
-                                             const Gradient* gradients, ComingRows x,
-                                             const Tensor& dy, const Tensor& dx,
-                                             const Tensor& local) const {
-  backward_input(ctx, weights, dy, dx);
-  ComingRows sum = reduce_rows(ctx, dx, local);
-  backward_weight(ctx, gradients, x.wait(ctx), dy);
-  return sum;
 }
 
 }  // namespace triax

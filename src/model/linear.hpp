@@ -52,14 +52,16 @@ class Linear {
   void backward_input(const Context& ctx, const Tensor* weights, const Tensor& dy, const Tensor& dx,
                       const GeluGradient& gelu = {}) const;
   /// dW += x^T dy; db += column sums of dy for a column-parallel map. Frozen ones are left out.
+  /// With Context::operands, x and dy are kept there instead, for another call without.
   void backward_weight(const Context& ctx, const Gradient* gradients, const Tensor& x,
                        const Tensor& dy) const;
-  /// backward_input and backward_weight of a column-parallel map whose input is gathered, and the
-  /// sum of dx over the tensor ranks (reduce_rows, into `local`). dx is computed while x arrives,
-  /// dW while dx is summed. The forward pass needs each message at once, so it hides none.
-  ComingRows backward_between_messages(const Context& ctx, const Tensor* weights,
-                                       const Gradient* gradients, ComingRows x, const Tensor& dy,
-                                       const Tensor& dx, const Tensor& local) const;
+
+  /// The factors of a weight gradient.
+  struct Operands {
+    Tensor x;   // (rows, inputs)
+    Tensor dy;  // (rows, outputs)
+  };
+  Operands take_operands(Arena& arena, const BatchShape& shape) const;
 
  private:
   WeightOrder order_ = WeightOrder::output_input;

@@ -96,6 +96,10 @@ bool stands_for(const std::string& pattern, const std::string& name) {
   return matches(pattern) || matches(pattern + ".*");
 }
 
+bool of_adapter(const std::string& tensor) {
+  return tensor.ends_with(lora_a_suffix) || tensor.ends_with(lora_b_suffix);
+}
+
 std::string key_of(const Trainability& model) {
   const std::string key = model.freeze.empty() ? "train_only" : "freeze";
   return model.origin.empty() ? key : model.origin + ": " + key;

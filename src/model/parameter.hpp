@@ -26,7 +26,12 @@ struct Piece {
   bool partial = false;  // its gradient must be summed over the ranks with a copy
 };
 
-enum class Initial : std::uint8_t { zero, one, normal };
+enum class Initial : std::uint8_t {
+  zero,
+  one,
+  normal,  // of ParameterSpec::deviation
+  uniform  // within plus and minus ParameterSpec::deviation
+};
 
 /// One parameter as a layer sees it: a dense local tensor made of pieces. Elements outside the
 /// pieces (a padded vocabulary) are zero, take no gradient and are never saved.
@@ -35,12 +40,14 @@ struct ParameterSpec {
   Shape shape;        // local
   std::vector<Piece> pieces;
   Initial initial = Initial::zero;
-  float deviation = 0.0F;           // of normal initial values
+  float deviation = 0.0F;           // of random initial values
   bool tied = false;                // token embedding that the output projection uses too
   bool read_in_backward = true;     // the layer's backward pass reads it
   bool written_in_forward = false;  // the forward pass already writes its gradient
   std::int64_t most = 0;            // elements on the tensor rank with the most; 0: the same on all
   bool trained = true;              // false: frozen, without gradient and optimizer state
+  bool adapter = false;             // of a low-rank adapter, which the model's own files lack
+  bool matrix = false;              // a linear map of a block: Muon orthogonalises its tensors
   bool decays() const { return shape.rank() >= 2; }
   /// Elements that a bucket reserves: the same on all tensor ranks, which share one plan.
   std::int64_t room() const { return most > 0 ? most : shape.elements(); }
@@ -52,6 +59,8 @@ std::string key_of(const Trainability& model);
 /// It stands for the tensors whose name it matches, and for those of a module whose name it
 /// matches.
 bool is_trained(const Trainability& model, const std::string& name);
+/// Whether a tensor of that name belongs to a low-rank adapter.
+bool of_adapter(const std::string& tensor);
 /// Whether `pattern` stands for the tensor `name`.
 bool stands_for(const std::string& pattern, const std::string& name);
 /// Sets ParameterSpec::trained. UsageError if tensors of one parameter are to be trained in part.

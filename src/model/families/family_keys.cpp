@@ -30,8 +30,9 @@ void add_sources(Keys& k) {
 void add_common(Keys& k) {
   k.push_back(obeyed("model.initializer_range", number, 0.02, at_least(0),
                      "standard deviation of fresh weights"));
-  k.push_back(refused("model.quantization_config", object, nullptr, "quantized weights",
-                      "quantized models are not built yet"));
+  k.push_back(obeyed("model.quantization_config", object, nullptr, anything(),
+                     "how the files of model.from are quantized: bitsandbytes (nf4, fp4, int8), "
+                     "gptq, awq; they are decoded where they are read"));
   for (const auto* name :
        {"torch_dtype", "dtype", "transformers_version", "use_cache", "_name_or_path"})
     k.push_back(accepted(std::string("model.") + name, any, nullptr, "Hugging Face bookkeeping"));

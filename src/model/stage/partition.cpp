@@ -53,10 +53,11 @@ Table best_partitions(const Costs& cost, int chunks, int blocks, Join join,
     const auto row = static_cast<std::size_t>(c);
     for (int end = c; end <= blocks; ++end) {
       const auto column = static_cast<std::size_t>(end);
-      for (int begin = c - 1; begin < end; ++begin) {
-        const double value =
-            join(best[row - 1][static_cast<std::size_t>(begin)], cost(c - 1, begin, end));
-        if (value > best[row][column]) continue;
+      for (int begin = end - 1; begin >= c - 1; --begin) {
+        const double own = cost(c - 1, begin, end);
+        if (join(0.0, own) >= best[row][column]) break;  // no earlier begin is better
+        const double value = join(best[row - 1][static_cast<std::size_t>(begin)], own);
+        if (value >= best[row][column]) continue;
         best[row][column] = value;
         if (from != nullptr) (*from)[row][column] = begin;
       }
@@ -121,6 +122,12 @@ std::vector<int> partition_blocks(const ModelConfig& model, int chunks,
     const auto row = static_cast<std::size_t>(c);
     cuts[row - 1] = from[row][static_cast<std::size_t>(cuts[row])];
   }
+  return cuts;
+}
+
+std::vector<int> cuts_of(const std::vector<int>& layers) {
+  std::vector<int> cuts = {0};
+  for (const int blocks : layers) cuts.push_back(cuts.back() + blocks);
   return cuts;
 }
 

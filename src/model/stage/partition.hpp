@@ -26,4 +26,7 @@ double attention_flops_per_token(const ModelConfig& model, std::int64_t sequence
 std::vector<int> partition_blocks(const ModelConfig& model, int chunks,
                                   std::int64_t sequence_length);
 
+/// The same numbers where chunk g has layers[g] blocks.
+std::vector<int> cuts_of(const std::vector<int>& layers);
+
 }  // namespace triax

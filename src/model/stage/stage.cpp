@@ -6,7 +6,7 @@
 
 #include "kernels/attention/rope.hpp"
 #include "src/config/rope_kinds.hpp"
-#include "src/model/block_layer.hpp"
+#include "src/model/block/block_layer.hpp"
 #include "src/model/families/attention_kind.hpp"
 #include "src/model/families/families.hpp"
 #include "src/model/stage/partition.hpp"
@@ -23,15 +23,18 @@ Shape table_shape(const Rotary& rotary, std::int64_t sequence_length) {
 
 Stage::Stage(const ModelConfig& model, const StagePlace& place, std::int64_t sequence_length,
              const RecomputeConfig& recompute, StageUse use, const MemorySource& memory)
-    : place_(place), use_(use) {
+    : place_(place), use_(use), adapters_(model.lora) {
   place_.tensor.sequence_parallel = place.tensor.sequence_parallel && place.tensor.size > 1;
   const TensorShard& shard = place_.tensor;
   const std::vector<Tensor> ropes = make_ropes(model, sequence_length, memory);
   const int total = place.stages * place.chunks;
-  const std::vector<int> cuts = partition_blocks(model, total, sequence_length);
+  const std::vector<int> cuts = place.layers.empty()
+                                    ? partition_blocks(model, total, sequence_length)
+                                    : cuts_of(place.layers);
   int blocks = 0;  // of this stage so far
   for (int chunk = 0; chunk < place.chunks; ++chunk) {
     const int global = chunk * place.stages + place.stage;
+    first_blocks_.push_back(cuts[static_cast<std::size_t>(global)]);
     auto& layers = layers_.emplace_back();
     auto& names = names_.emplace_back();
     const auto add = [&](std::unique_ptr<Layer> layer, const std::string& name) {
@@ -101,8 +104,13 @@ std::vector<GlobalTensor> global_tensors(const ModelConfig& model) {
     for (const ParameterSpec& spec : whole.layer(0, layer).params())
       for (const Piece& piece : spec.pieces)
         if (seen.insert(piece.name).second)
-          tensors.push_back({piece.name, piece.global, spec.trained});
+          tensors.push_back({piece.name, piece.global, spec.trained, spec.adapter, spec.matrix});
   return tensors;
+}
+
+ModelConfig base_of(ModelConfig model) {
+  model.lora = {};
+  return model;
 }
 
 }  // namespace triax

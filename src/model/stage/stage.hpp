@@ -18,6 +18,7 @@ struct StagePlace {
   int stages = 1, stage = 0;
   int chunks = 1;  // model chunks per stage; global chunk g is chunk g / stages of stage g % stages
   TensorShard tensor;
+  std::vector<int> layers = {};  // blocks of each global chunk; empty: partition_blocks
 };
 
 /// Purpose of a Stage: `run` computes what its layers share (rotary positions), `plan` does not.
@@ -40,10 +41,14 @@ class Stage {
   const Layer& layer(int chunk, int index) const {
     return *layers_[static_cast<std::size_t>(chunk)][static_cast<std::size_t>(index)];
   }
+  /// Number in the model of the chunk's first transformer block.
+  int first_block(int chunk) const { return first_blocks_[static_cast<std::size_t>(chunk)]; }
   /// "block 3", "embedding", "head": for error messages.
   const std::string& name(int chunk, int index) const {
     return names_[static_cast<std::size_t>(chunk)][static_cast<std::size_t>(index)];
   }
+  /// Whether the model has low-rank adapters, on this stage or another.
+  bool has_adapters() const { return adapters_; }
   bool has_embedding() const { return place_.stage == 0; }
   bool has_head() const { return place_.stage == place_.stages - 1; }
   /// The head. Requires has_head().
@@ -59,10 +64,12 @@ class Stage {
 
   StagePlace place_;
   StageUse use_;
+  bool adapters_;
   Memory rope_;  // the tables of all of the model's rotary positions, one after another
   std::int64_t table_bytes_ = 0;
   std::vector<std::vector<std::unique_ptr<Layer>>> layers_;
   std::vector<std::vector<std::string>> names_;
+  std::vector<int> first_blocks_;  // by chunk
 };
 
 /// A tensor of the model as a checkpoint holds it.
@@ -70,8 +77,12 @@ struct GlobalTensor {
   std::string name;
   Shape shape;
   bool trained = true;
+  bool adapter = false;  // of a low-rank adapter
+  bool matrix = false;   // ParameterSpec::matrix
 };
-/// All tensors of a model in the order of its layers, each once.
+/// All tensors of a model in the order of its layers, each once; those of its adapters too.
 std::vector<GlobalTensor> global_tensors(const ModelConfig& model);
+/// The model without its adapters.
+ModelConfig base_of(ModelConfig model);
 
 }  // namespace triax

@@ -71,6 +71,10 @@ TEST(PartitionBlocks, ADearHeadGetsFewerBlocks) {
   EXPECT_THAT(partition_blocks(model, 2, 16), ElementsAre(0, 7, 8));
 }
 
+TEST(PartitionBlocks, NumbersByHandAreCuts) {
+  EXPECT_THAT(cuts_of({3, 1, 4}), ElementsAre(0, 3, 4, 8));
+}
+
 TEST(PartitionBlocks, FewerBlocksThanChunksIsTheUsersError) {
   EXPECT_THAT(error_of([] { partition_blocks(small_model("gpt2"), 3, 16); }),
               HasSubstr("parallel.pipeline"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/model/mlp_layer.hpp"
+#include "src/model/block/mlp_layer.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -97,7 +97,7 @@ ComingRows MlpLayer::backward(const Context& ctx, const Tensor* weights, const G
     output_.backward_input(ctx, weights + output_at(), dout, s.dactive);
     activate_backward(ctx, s.dhidden, s.active, s.dactive, frame.hidden);
   }
-  output_.backward_weight(ctx, gradients + output_at(), active, dout);
+  output_.backward_weight(ctx, weights + output_at(), gradients + output_at(), active, dout);
   return input_.backward_between_messages(ctx, weights, gradients, std::move(h), s.dhidden, dh,
                                           local);
 }

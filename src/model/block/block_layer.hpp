@@ -3,12 +3,13 @@
 // A transformer block: x + attention(norm(x)), then x + mlp(norm(x)). Architectures normalise
 // outputs instead or too (x + norm(attention(x))), or give both halves the block's input (parallel:
 // x + attention(norm(x)) + mlp(norm(x))).
+#include <array>
 #include <optional>
 #include <vector>
 
-#include "src/model/attention_layer.hpp"
+#include "src/model/block/attention_layer.hpp"
+#include "src/model/block/mlp_layer.hpp"
 #include "src/model/layer.hpp"
-#include "src/model/mlp_layer.hpp"
 #include "src/model/norm_layer.hpp"
 
 namespace triax {
@@ -29,6 +30,9 @@ class BlockLayer : public Layer {
                const Tensor& frame) const override;
   void backward(const Context& ctx, const LayerParameters& params, const Tensor& x,
                 const Tensor& dy, const Tensor& dx, const Tensor& frame) const override;
+  std::size_t operand_bytes(const BatchShape& shape) const override;
+  void weight_gradients(const Context& ctx, const LayerParameters& params,
+                        const Tensor& operands) const override;
 
  private:
   // Tensors of a half in the frame, beside the activations of attention or of the MLP.
@@ -76,6 +80,14 @@ class BlockLayer : public Layer {
                             const Tensor& dy, const Kept& kept, const Scratch& scratch) const;
   void leave_backward(const Context& ctx, const LayerParameters& params, const Half& half,
                       const Tensor& x, const Tensor& dy, const Tensor& dx, ComingRows dh) const;
+
+  // A linear map and the index of its weight among params_.
+  struct Map {
+    const Linear& linear;
+    std::size_t weight_at;
+  };
+  // In the order in which backward() reaches their weights.
+  std::array<Map, 4> maps() const;
 
   std::int64_t width_;
   int layer_;

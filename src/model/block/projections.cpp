@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/model/projections.hpp"
+#include "src/model/block/projections.hpp"
 
 #include <cmath>
+#include <utility>
 
 namespace triax {
 namespace {
@@ -69,6 +70,21 @@ LinearPart mlp_part(const ModelConfig& model, const std::string& name, const Ten
   return part;
 }
 
+// A map from the residual stream to this rank's features, and one back, with their adapters.
+AdaptedLinear column(const ModelConfig& model, const std::string& label,
+                     const std::vector<LinearPart>& parts, const TensorShard& shard) {
+  Linear map =
+      Linear::column(label, spec_of(model).order, model.hidden, parts, model.initializer_range);
+  return adapt_column(model.lora, label, std::move(map), parts, shard);
+}
+
+AdaptedLinear row(const ModelConfig& model, const std::string& label, const LinearPart& part,
+                  const TensorShard& shard) {
+  Linear map = Linear::row(label, spec_of(model).order, part, model.hidden, shard,
+                           residual_deviation(model));
+  return adapt_row(model.lora, label, std::move(map), part, shard);
+}
+
 }  // namespace
 
 std::string block_name(const ModelConfig& model, int layer, const char* part) {
@@ -92,7 +108,7 @@ HeadShard head_shard(const ModelConfig& model, const TensorShard& shard) {
   return {heads, kv_heads, heads * shard.rank, shard.rank / copies * kv_heads, copies};
 }
 
-Linear qkv_projection(const ModelConfig& model, int layer, const TensorShard& shard) {
+AdaptedLinear qkv_projection(const ModelConfig& model, int layer, const TensorShard& shard) {
   const HeadShard split = head_shard(model, shard);
   const bool grouped = spec_of(model).qkv == QkvLayout::heads;
   std::vector<LinearPart> parts =
@@ -102,21 +118,19 @@ Linear qkv_projection(const ModelConfig& model, int layer, const TensorShard& sh
     parts[i].copies = split.kv_copies;
     parts[i].owner = shard.rank % split.kv_copies == 0;
   }
-  return Linear::column("attention.qkv", spec_of(model).order, model.hidden, std::move(parts),
-                        model.initializer_range);
+  return column(model, "attention.qkv", parts, shard);
 }
 
-Linear attention_output(const ModelConfig& model, int layer, const TensorShard& shard) {
+AdaptedLinear attention_output(const ModelConfig& model, int layer, const TensorShard& shard) {
   const HeadShard split = head_shard(model, shard);
   const std::int64_t d = model.head_size;
   const LinearPart part =
       part_of(block_name(model, layer, spec_of(model).names.attention_output),
               model.attention_output_bias, model.heads * d, split.first_head * d, split.heads * d);
-  return Linear::row("attention.output", spec_of(model).order, part, model.hidden, shard,
-                     residual_deviation(model));
+  return row(model, "attention.output", part, shard);
 }
 
-Linear mlp_input(const ModelConfig& model, int layer, const TensorShard& shard) {
+AdaptedLinear mlp_input(const ModelConfig& model, int layer, const TensorShard& shard) {
   const BlockSpec& spec = spec_of(model);
   const bool fused = *spec.names.mlp_input[1] == '\0';
   std::vector<LinearPart> parts;
@@ -130,15 +144,13 @@ Linear mlp_input(const ModelConfig& model, int layer, const TensorShard& shard) 
     }
     parts.push_back(std::move(part));
   }
-  return Linear::column("mlp.input", spec.order, model.hidden, std::move(parts),
-                        model.initializer_range);
+  return column(model, "mlp.input", parts, shard);
 }
 
-Linear mlp_output(const ModelConfig& model, int layer, const TensorShard& shard) {
+AdaptedLinear mlp_output(const ModelConfig& model, int layer, const TensorShard& shard) {
   const LinearPart part =
       mlp_part(model, block_name(model, layer, spec_of(model).names.mlp_output), shard);
-  return Linear::row("mlp.output", spec_of(model).order, part, model.hidden, shard,
-                     residual_deviation(model));
+  return row(model, "mlp.output", part, shard);
 }
 
 }  // namespace triax

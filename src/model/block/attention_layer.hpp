@@ -5,9 +5,9 @@
 
 #include "kernels/attention/attention.hpp"
 #include "src/config/config.hpp"
+#include "src/model/block/projections.hpp"
+#include "src/model/block/qk_norm_layer.hpp"
 #include "src/model/layer.hpp"
-#include "src/model/projections.hpp"
-#include "src/model/qk_norm_layer.hpp"
 
 namespace triax {
 
@@ -22,7 +22,8 @@ class AttentionLayer {
   const std::vector<ParameterSpec>& params() const { return params_; }
   /// Index of the output projection's first parameter in params().
   std::size_t output_at() const { return qkv_.params().size(); }
-  const Linear& output() const { return output_; }
+  const Linear& qkv() const { return qkv_.base(); }
+  const Linear& output() const { return output_.base(); }
 
   /// Results of core attention on q, k and v.
   struct Core {
@@ -44,7 +45,7 @@ class AttentionLayer {
   void forward(const Context& ctx, const Tensor* weights, const Tensor& h, const Tensor& partial,
                const Frame& frame) const;
   /// Gradient of h from dpartial (rows, E), summed over the tensor ranks. dh (rows, E) holds it
-  /// before the sum, `local` after (see Linear::backward_between_messages).
+  /// before the sum, `local` after (see AdaptedLinear::backward_between_messages).
   ComingRows backward(const Context& ctx, const Tensor* weights, const Gradient* gradients,
                       ComingRows h, ComingRows dpartial, const Tensor& dh, const Tensor& local,
                       const Frame& frame) const;
@@ -83,7 +84,7 @@ class AttentionLayer {
   int layer_;
   bool recompute_;
   Tensor rope_;
-  Linear qkv_, output_;
+  AdaptedLinear qkv_, output_;
   QkNormLayer qk_norm_;
   std::vector<ParameterSpec> params_;
 };

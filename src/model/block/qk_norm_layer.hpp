@@ -5,8 +5,8 @@
 #include <array>
 #include <vector>
 
+#include "src/model/block/projections.hpp"
 #include "src/model/layer.hpp"
-#include "src/model/projections.hpp"
 
 namespace triax {
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "src/config/config.hpp"
+#include "src/model/adapter/adapted_linear.hpp"
 #include "src/model/families/families.hpp"
-#include "src/model/linear.hpp"
 
 namespace triax {
 
@@ -23,12 +23,12 @@ struct HeadShard {
 HeadShard head_shard(const ModelConfig& model, const TensorShard& shard);
 
 /// (rows, E) -> (rows, (H + 2 Hkv) D): q, k, v one after another.
-Linear qkv_projection(const ModelConfig& model, int layer, const TensorShard& shard);
+AdaptedLinear qkv_projection(const ModelConfig& model, int layer, const TensorShard& shard);
 /// (rows, H D) -> (rows, E), partial sums.
-Linear attention_output(const ModelConfig& model, int layer, const TensorShard& shard);
+AdaptedLinear attention_output(const ModelConfig& model, int layer, const TensorShard& shard);
 /// (rows, E) -> (rows, I), or (rows, 2 I), gate first, for gated architectures.
-Linear mlp_input(const ModelConfig& model, int layer, const TensorShard& shard);
+AdaptedLinear mlp_input(const ModelConfig& model, int layer, const TensorShard& shard);
 /// (rows, I) -> (rows, E), partial sums.
-Linear mlp_output(const ModelConfig& model, int layer, const TensorShard& shard);
+AdaptedLinear mlp_output(const ModelConfig& model, int layer, const TensorShard& shard);
 
 }  // namespace triax

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/model/attention_layer.hpp"
+#include "src/model/block/attention_layer.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,11 +7,27 @@
 
 #include "kernels/activation/elementwise.hpp"
 #include "kernels/attention/cached_attention.hpp"
+#include "kernels/attention/paged/paged_attention.hpp"
+#include "kernels/attention/paged/paged_rope.hpp"
 #include "kernels/attention/rope.hpp"
 #include "src/model/families/attention_kind.hpp"
+#include "src/model/packed/packed_rows.hpp"
 
 namespace triax {
 namespace {
+
+// Heads (1, rows, H, D) as (rows, H, D).
+Tensor as_rows(const Tensor& heads) {
+  return heads.restrided({heads.size(1), heads.size(2), heads.size(3)},
+                         {heads.stride(1), heads.stride(2), 1});
+}
+
+// Positions of the tokens in their documents, (B, T); empty: each sequence is one document.
+Tensor positions(const Context& ctx) {
+  if (ctx.positions.empty()) return {};
+  return ctx.positions.slice(0, 0, ctx.shape.tokens())
+      .reshape({ctx.shape.batch, ctx.shape.sequence});
+}
 
 // Zeroes the padding rows after the real ones.
 void clear_padding(const Context& ctx, const Tensor& rows) {
@@ -80,8 +96,11 @@ std::size_t AttentionLayer::scratch_bytes(const BatchShape& shape) const {
   });
   const Shape queries{shape.batch, shape.sequence, heads_.heads, head_size_};
   const std::size_t attention =
-      shape.past == 0 ? attention_scratch_bytes(queries, shape.type, shape.space)
-                      : cached_attention_scratch_bytes(queries, shape.past + shape.sequence);
+      packed_context(shape) > 0
+          ? paged_attention_scratch_bytes({shape.sequence, heads_.heads, head_size_},
+                                          heads_.kv_heads, packed_context(shape))
+      : shape.past == 0 ? attention_scratch_bytes(queries, shape.type, shape.space)
+                        : cached_attention_scratch_bytes(queries, shape.past + shape.sequence);
   return own + std::max({attention, qkv_.scratch_bytes(shape), output_.scratch_bytes(shape),
                          qk_norm_ ? qk_norm_.scratch_bytes(shape) : 0});
 }
@@ -126,6 +145,7 @@ AttentionOptions AttentionLayer::options(const Context& ctx) const {
   options.scale = scale_;
   options.window = window_;
   options.soft_cap = soft_cap_;
+  options.positions = positions(ctx);
   if (ctx.training && dropout_ > 0.0F) {
     options.dropout = {dropout_, dropout_key(ctx, layer_, DropoutPlace::attention)};
     options.first_batch = ctx.first_sample;
@@ -147,7 +167,12 @@ Tensor as_heads(const BatchShape& shape, const Tensor& rows, std::int64_t heads,
 void AttentionLayer::attend(const Context& ctx, const Views& x, const Core& core) const {
   const ArenaScope scope(ctx.scratch);
   const Tensor out = as_heads(ctx.shape, core.out, heads_.heads, head_size_);
-  if (ctx.shape.past == 0)
+  if (const PackedRows* packed = packed_rows(ctx)) {
+    const std::int64_t tokens = packed->page_tokens;
+    store_pages(ctx.stream, packed->cache, tokens, as_rows(x.k), as_rows(x.v), packed->chunks);
+    paged_attention(ctx.stream, as_rows(out), as_rows(x.q), packed->cache, tokens, packed->chunks,
+                    options(ctx), ctx.scratch);
+  } else if (ctx.shape.past == 0)
     attention_forward(ctx.stream, out, core.lse, x.q, x.k, x.v, options(ctx), ctx.scratch);
   else
     attend_to_cache(ctx, out, x.q);
@@ -156,10 +181,15 @@ void AttentionLayer::attend(const Context& ctx, const Views& x, const Core& core
 
 // Rotates queries and keys by their positions, which start at `past`.
 void AttentionLayer::rotate(const Context& ctx, const Views& x) const {
+  if (const PackedRows* packed = packed_rows(ctx)) {
+    for (const Tensor* heads : {&x.q, &x.k})
+      paged_rope(ctx.stream, as_rows(*heads), rope_, packed->positions);
+    return;
+  }
   const std::int64_t past = ctx.shape.past;
   const Tensor angles = rope_.slice(1, past, rope_.size(1) - past);
-  rope_forward(ctx.stream, x.q, angles);
-  rope_forward(ctx.stream, x.k, angles);
+  rope_forward(ctx.stream, x.q, angles, positions(ctx));
+  rope_forward(ctx.stream, x.k, angles, positions(ctx));
 }
 
 void AttentionLayer::keep(const Context& ctx, const Views& x) const {
@@ -206,7 +236,8 @@ ComingRows AttentionLayer::backward(const Context& ctx, const Tensor* weights,
   const Views x = ready(ctx, weights, frame, /*again=*/true);
   const Core made = core(ctx, frame);
   if (recompute_) attend(ctx, x, made);
-  output_.backward_weight(ctx, gradients + output_at(), made.out, dpartial.wait(ctx));
+  output_.backward_weight(ctx, weights + output_at(), gradients + output_at(), made.out,
+                          dpartial.wait(ctx));
   output_.backward_input(ctx, weights + output_at(), dpartial.rows, scratch.dout);
   const Views dx = views(ctx.shape, scratch.dqkv);
   {
@@ -217,8 +248,8 @@ ComingRows AttentionLayer::backward(const Context& ctx, const Tensor* weights,
                        x.v, options(ctx), ctx.scratch);
   }
   if (!rope_.empty()) {
-    rope_backward(ctx.stream, dx.q, rope_);
-    rope_backward(ctx.stream, dx.k, rope_);
+    rope_backward(ctx.stream, dx.q, rope_, positions(ctx));
+    rope_backward(ctx.stream, dx.k, rope_, positions(ctx));
   }
   if (qk_norm_) {
     const Views raw = views(ctx.shape, frame.qkv);

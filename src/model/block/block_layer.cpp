@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/model/block_layer.hpp"
+#include "src/model/block/block_layer.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -293,6 +293,32 @@ void BlockLayer::backward(const Context& ctx, const LayerParameters& params, con
                            &params.gradients[attention.body_at], std::move(h), std::move(dout),
                            scratch.partial, scratch.summed, saved.attention);
   leave_backward(ctx, params, attention, x, dx, dx, std::move(dh));
+}
+
+std::array<BlockLayer::Map, 4> BlockLayer::maps() const {
+  const std::size_t mlp = mlp_half().body_at, attention = attention_half().body_at;
+  return {{{mlp_.output(), mlp + mlp_.output_at()},
+           {mlp_.input(), mlp},
+           {attention_.output(), attention + attention_.output_at()},
+           {attention_.qkv(), attention}}};
+}
+
+std::size_t BlockLayer::operand_bytes(const BatchShape& shape) const {
+  return measure([&](Arena& arena) {
+    for (const Map& map : maps())
+      if (params_[map.weight_at].trained) map.linear.take_operands(arena, shape);
+  });
+}
+
+void BlockLayer::weight_gradients(const Context& ctx, const LayerParameters& params,
+                                  const Tensor& operands) const {
+  Arena arena(operands.data(), static_cast<std::size_t>(operands.bytes()), operands.space());
+  for (const Map& map : maps()) {
+    const Gradient* gradients = &params.gradients[map.weight_at];
+    if (gradients->data.empty()) continue;  // frozen
+    const auto [x, dy] = map.linear.take_operands(arena, ctx.shape);
+    map.linear.backward_weight(ctx, gradients, x, dy);
+  }
 }
 
 }  // namespace triax

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A whole block against double-precision loops: its output against theirs, and every gradient
 // against differences of theirs.
-#include "src/model/block_layer.hpp"
+#include "src/model/block/block_layer.hpp"
 
 #include "kernels/attention/rope.hpp"
 #include "kernels/reference/attention.hpp"

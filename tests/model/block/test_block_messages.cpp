@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/model/block_layer.hpp"
+#include "src/model/block/block_layer.hpp"
 #include "tests/model/layer_run.hpp"
 #include "tests/model/small_models.hpp"
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/model/qk_norm_layer.hpp"
+#include "src/model/block/qk_norm_layer.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "kernels/norm/qk_norm.hpp"
+#include "src/model/packed/packed_rows.hpp"
 
 namespace triax {
 namespace {
@@ -97,7 +98,11 @@ std::array<QkNormLayer::Side, 2> QkNormLayer::sides(const BatchShape& shape, con
 
 // Heads that belong together lie on all tensor ranks.
 void QkNormLayer::add_over_ranks(const Context& ctx, const Tensor& sums) const {
-  if (kind_ == QkNorm::width) ctx.tensor.all_reduce(ctx.stream, sums).wait(ctx.stream);
+  if (kind_ != QkNorm::width) return;
+  if (packed_rows(ctx) != nullptr)
+    reduce_rows(ctx, sums, Tensor{}).wait(ctx);
+  else
+    ctx.tensor.all_reduce(ctx.stream, sums).wait(ctx.stream);
 }
 
 void QkNormLayer::sum(const Context& ctx, const Heads& x, const Tensor& sums) const {

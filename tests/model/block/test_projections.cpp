@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/model/projections.hpp"
+#include "src/model/block/projections.hpp"
 
 #include <gmock/gmock.h>
 
@@ -62,7 +62,7 @@ TEST(Projections, HaveTheWidthsOfTheModel) {
   for (const std::string architecture : {"gpt2", "llama", "qwen2"}) {
     const ModelConfig model = small_model(architecture);
     const bool gated = architecture != "gpt2";
-    const Linear qkv = qkv_projection(model, 0, {});
+    const AdaptedLinear qkv = qkv_projection(model, 0, {});
     EXPECT_EQ(qkv.outputs(), (model.heads + 2 * model.kv_heads) * model.head_size);
     EXPECT_EQ(qkv.has_bias(), model.qkv_bias);
     EXPECT_EQ(attention_output(model, 0, {}).inputs(), model.heads * model.head_size);

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "src/config/config.hpp"
+#include "src/model/block/projections.hpp"
 #include "src/model/layer.hpp"
-#include "src/model/projections.hpp"
 
 namespace triax {
 
@@ -17,7 +17,8 @@ class MlpLayer {
 
   const std::vector<ParameterSpec>& params() const { return params_; }
   std::size_t output_at() const { return input_.params().size(); }
-  const Linear& output() const { return output_; }
+  const Linear& input() const { return input_.base(); }
+  const Linear& output() const { return output_.base(); }
 
   /// Activations that the backward pass needs, carved from a frame.
   struct Frame {
@@ -31,7 +32,7 @@ class MlpLayer {
   void forward(const Context& ctx, const Tensor* weights, const Tensor& h, const Tensor& partial,
                const Frame& frame) const;
   /// Gradient of h from dpartial (rows, E), summed over the tensor ranks. dh (rows, E) holds it
-  /// before the sum, `local` after (see Linear::backward_between_messages).
+  /// before the sum, `local` after (see AdaptedLinear::backward_between_messages).
   ComingRows backward(const Context& ctx, const Tensor* weights, const Gradient* gradients,
                       ComingRows h, ComingRows dpartial, const Tensor& dh, const Tensor& local,
                       const Frame& frame) const;
@@ -47,7 +48,7 @@ class MlpLayer {
   bool gated_;
   bool fused_;  // the products compute the activation and its gradient
   bool keep_output_;
-  Linear input_, output_;
+  AdaptedLinear input_, output_;
   std::vector<ParameterSpec> params_;
 };
 
