@@ -6,7 +6,9 @@
 #include <stdexcept>
 
 #include "src/model/stage/trained_parameters.hpp"
+#include "src/plan/layer_pools.hpp"
 #include "src/schedule/passes/passes.hpp"
+#include "src/schedule/schedules.hpp"
 #include "src/state/optimizer/packed_states.hpp"
 
 namespace triax {
@@ -101,7 +103,8 @@ StagePlace stage_place(const ParallelConfig& parallel, int stage, int tensor_ran
   return {parallel.pipeline,
           stage,
           parallel.chunks,
-          {parallel.tensor, tensor_rank, parallel.sequence_parallel}};
+          {parallel.tensor, tensor_rank, parallel.sequence_parallel},
+          parallel.stage_layers};
 }
 
 Stage make_stage(const PlacedConfig& config, int stage, int tensor_rank, StageUse use,
@@ -119,6 +122,7 @@ BatchShape batch_shape(const PlacedConfig& config, const TensorShard& shard) {
       batch_shape(config.batch.micro, config.data.sequence_length, shard, config.precision.type,
                   config.precision.gradient_type, config.place.space);
   shape.fp8 = config.precision.fp8;
+  shape.documents = config.data.mask_documents;
   return shape;
 }
 
@@ -141,13 +145,15 @@ DataShard data_shard(const PlacedConfig& config, int data_rank) {
   const std::int64_t threshold = zero.stage == 3 ? zero.persistence_threshold : 0;
   // One rank has nothing to cut, but offloaded parameters are gathered from their location. The
   // layout is the same either way, so no sum changes.
+  const bool apart = optimizer_rule(config.optimizer.type).matrices != nullptr;
   const bool alone = size == 1 && !offload.parameters;
   if (alone)
     return {.size = ranks,
             .rank = data_rank,
             .persistence_threshold = threshold,
             .offload = offload,
-            .alignment = state_alignment(states)};
+            .alignment = state_alignment(states),
+            .matrices_apart = apart};
   return {.size = size,
           .rank = data_rank % size,
           .group = data_rank / size,
@@ -156,7 +162,8 @@ DataShard data_shard(const PlacedConfig& config, int data_rank) {
           .persistence_threshold = threshold,
           .gather_limit = zero.allgather_bucket_size,
           .offload = offload,
-          .alignment = state_alignment(states)};
+          .alignment = state_alignment(states),
+          .matrices_apart = apart};
 }
 
 StateOptions state_options(const PlacedConfig& config, int data_rank) {
@@ -177,6 +184,7 @@ std::vector<BlockUse> block_uses(const Stage& stage, const DataShard& data) {
                     .tensor_sum = !block.partial.empty(),
                     .tied = block.trained && block.content == BlockContent::tied_embedding &&
                             stage.place().stages > 1,
+                    .orthogonal = block.matrices,
                     .parameters = residence(block),
                     .elements = block.elements,
                     .pool = static_cast<int>(pool - sizes.begin()),
@@ -201,21 +209,6 @@ ModelLayer first_trained(const Stage& stage, ModelLayer unless) {
 
 }  // namespace
 
-std::vector<std::vector<int>> frame_pools(const Stage& stage, const BatchShape& shape) {
-  std::vector<std::size_t> sizes;  // of the pools
-  std::vector<std::vector<int>> pools;
-  for (int chunk = 0; chunk < stage.chunks(); ++chunk) {
-    auto& row = pools.emplace_back();
-    for (int layer = 0; layer < stage.layers(chunk); ++layer) {
-      const std::size_t bytes = stage.layer(chunk, layer).frame_bytes(shape);
-      const auto found = std::find(sizes.begin(), sizes.end(), bytes);
-      row.push_back(static_cast<int>(found - sizes.begin()));
-      if (found == sizes.end()) sizes.push_back(bytes);
-    }
-  }
-  return pools;
-}
-
 PlanShape plan_shape(const PlacedConfig& config) {
   const ParallelConfig& parallel = config.parallel;
   PlanShape shape;
@@ -228,13 +221,16 @@ PlanShape plan_shape(const PlacedConfig& config) {
   shape.zero = static_cast<ZeroStage>(data.zero_stage);
   shape.replicas = data.groups > 1;
   shape.first_trained = {std::numeric_limits<int>::max(), 0};
+  const bool splits = schedule(parallel.schedule).splits_backward;
   for (int s = 0; s < parallel.pipeline; ++s) {
     const Stage stage = make_stage(config, s, 0, StageUse::plan);
     auto& layers = shape.layers.emplace_back();
     for (int chunk = 0; chunk < stage.chunks(); ++chunk) layers.push_back(stage.layers(chunk));
     shape.blocks.push_back(block_uses(stage, data));
     shape.first_trained = first_trained(stage, shape.first_trained);
-    shape.frame_pool.push_back(frame_pools(stage, batch_shape(config, stage.place().tensor)));
+    const BatchShape batch = batch_shape(config, stage.place().tensor);
+    shape.frame_pool.push_back(frame_pools(stage, batch));
+    if (splits) shape.operand_pool.push_back(operand_pools(stage, batch, shape.frame_pool.back()));
     if (config.recompute.what == Recompute::layer)
       shape.recompute.push_back(recomputed_layers(stage));
   }
@@ -258,8 +254,23 @@ StateBuffers state_buffers(const StepPlans& plans, std::size_t stage) {
   return {.count = std::max(1, plans.peaks[stage].states)};
 }
 
+namespace {
+
+void check_optimizer(const PlacedConfig& config) {
+  const DataShard shard = data_shard(config, 0);
+  const bool hosted = shard.offload.host_share > 0.0 || shard.offload.optimizer_share > 0.0;
+  if (!shard.matrices_apart || !shard.offload.of_device || !hosted) return;
+  throw UsageError(
+      fmt::format("{} cannot step matrices whose state is not on the GPU", config.optimizer.type),
+      "their directions are computed there",
+      "Leave out zero_optimization.offload_optimizer, or take another optimizer.type");
+}
+
+}  // namespace
+
 StepPlans step_plans(const PlacedConfig& config) {
   check_trainability(config.model);
+  check_optimizer(config);
   StepPlans plans;
   plans.shape = plan_shape(config);
   try {

@@ -29,9 +29,6 @@ StateOptions state_options(const PlacedConfig& config, int data_rank);
 /// schedules and passes need them. A plan holds for all ranks of its stage, so it has one list.
 std::vector<BlockUse> block_uses(const Stage& stage, const DataShard& data);
 
-/// Frame pools of a stage's layers by [chunk][layer]: layers with frames of equal size share one.
-std::vector<std::vector<int>> frame_pools(const Stage& stage, const BatchShape& shape);
-
 /// The shape that schedules and passes need: layers, blocks and frame pools of every stage.
 PlanShape plan_shape(const PlacedConfig& config);
 

@@ -28,6 +28,7 @@ constexpr std::array<OpRow, op_kind_count> op_rows{{
     {OpKind::Forward, "F", "", on_layer, OpGroup::compute, sent},
     {OpKind::Recompute, "R", "", on_layer, OpGroup::compute, sent},
     {OpKind::Backward, "B", "", on_layer, OpGroup::compute, sent},
+    {OpKind::WeightGradient, "W", "", on_layer, OpGroup::compute},
     {OpKind::DropFrame, "drop frame", "", on_layer, OpGroup::buffer},
     {OpKind::DropInput, "drop input", "", on_layer, OpGroup::buffer},
     {OpKind::PartitionInput, "part input", "", on_layer, OpGroup::buffer},
@@ -53,6 +54,10 @@ constexpr std::array<OpRow, op_kind_count> op_rows{{
     {OpKind::ReduceWait, "reduce", " wait", on_block, OpGroup::block},
     {OpKind::TiedSum, "tied sum", "", on_block, OpGroup::block, sent},
     {OpKind::GradientNorm, "norm", "", {}, OpGroup::block},
+    {OpKind::Momentum, "momentum", "", on_part, OpGroup::block},
+    {OpKind::DirectionGather, "gather direction", "", on_block, OpGroup::block, sent},
+    {OpKind::Orthogonalize, "orthogonalize", "", on_block, OpGroup::block, sent},
+    {OpKind::DirectionBroadcast, "broadcast direction", "", on_block, OpGroup::block, sent},
     {OpKind::Step, "step", "", on_part, OpGroup::block},
     {OpKind::GatherStart, "gather", " start", on_part, OpGroup::block, sent},
     {OpKind::GatherWait, "gather", " wait", on_part, OpGroup::block},
@@ -144,8 +149,9 @@ void check_block(const PlanShape& shape, int stage, int index) {
   require(block.parts >= 0 && block.kept_parts >= 0 && block.kept_parts <= block.parts,
           name + " keeps more parts than it has");
   require(block.gather_piece >= 0, name + " is gathered in pieces of no elements");
-  require(block.trained || (!block.tensor_sum && !block.tied && block.parts == 0),
-          name + " is frozen, and has a gradient or optimizer state");
+  require(
+      block.trained || (!block.tensor_sum && !block.tied && !block.orthogonal && block.parts == 0),
+      name + " is frozen, and has a gradient or optimizer state");
   require(!block.stored() || shape.shards_parameters(block),
           name + " has no shard of its parameters to store");
 }
@@ -198,6 +204,11 @@ bool PlanShape::offloads(int stage, int chunk, int layer) const {
   return offload_inputs && keeps_input(stage, chunk, layer);
 }
 
+bool PlanShape::defers_weights(int stage, int chunk, int layer) const {
+  return !operand_pool.empty() && operand_pool[stage][chunk][layer] != no_operands &&
+         runs_backward(stage, chunk, layer);
+}
+
 int PlanShape::pool(int stage, int chunk, int layer) const {
   return frame_pool.empty() ? 0 : frame_pool[stage][chunk][layer];
 }
@@ -210,6 +221,9 @@ void check_shape(const PlanShape& shape) {
   check_first_trained(shape);
   check_layer_table(shape, shape.recompute, "recompute");
   check_layer_table(shape, shape.frame_pool, "frame_pool");
+  check_layer_table(shape, shape.operand_pool, "operand_pool");
+  require(shape.operand_pool.empty() || !shape.shards_gradients(),
+          "weight gradients apart from the backward pass need whole gradients (ZeRO-0 or ZeRO-1)");
   for (const auto& stage : shape.frame_pool)
     for (const auto& chunk : stage)
       for (const int pool : chunk) require(pool >= 0, "the shape's frame pools are counted from 0");

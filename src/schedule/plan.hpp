@@ -3,11 +3,13 @@
 // A Plan is one training step of a rank: a flat list of instructions, the same for all ranks of a
 // pipeline stage. It is a pure function of shapes; no MPI, no tensors, no device here.
 //
-// Instructions work on six kinds of objects:
+// Instructions work on seven kinds of objects:
 //   activation(chunk, l, m)  input of layer l of the chunk for micro-batch m; with l the number of
 //                            layers, the chunk's output. StageLayout::boundary() numbers them.
 //   gradient(chunk, l, m)    gradient of the loss by that activation, numbered alike
 //   frame(chunk, l, m)       activations that the layer saves for its backward pass
+//   operands(chunk, l, m)    what the layer's weight gradients are computed from, if its backward
+//                            pass leaves them for later
 //   part(chunk, l, m)        this tensor rank's share of activation l, kept instead of it
 //   input(chunk, l, m)       activation l, or its part, in host memory
 //   block b                  bucket of the stage's parameters, with gradient and optimizer state.
@@ -29,9 +31,10 @@ enum class OpKind : std::uint8_t {
   Forward,    // reads activation l; acquires activation l + 1 and the frame
   Recompute,  // forward again: reads activation l, acquires the frame; the next compute is Backward
   Backward,   // reads frame, activation l, gradient l + 1; acquires gradient l, if a layer before
-              // needs it; releases the read
-  DropFrame,  // releases the frame after Forward, for Recompute or (without Backward) for good
-  DropInput,  // releases activation l of a layer without Backward
+              // needs it, and the operands, if WeightGradient follows; releases the read
+  WeightGradient,  // releases the operands
+  DropFrame,       // releases the frame after Forward, for Recompute or (without Backward) for good
+  DropInput,       // releases activation l of a layer without Backward
 
   // Input of a recomputed layer, sharded over the tensor axis meanwhile, on (chunk, layer,
   // microbatch).
@@ -74,14 +77,21 @@ enum class OpKind : std::uint8_t {
   ReduceWait,    // ZeRO-2: adds the result to this rank's shard and releases the whole gradient
   TiedSum,       // sum the reduced tied gradient (ZeRO-1: its shard) over first and last stage
   GradientNorm,  // on no block: global norm and clip factor, once, when all gradients are final
-  Step,          // optimizer on this rank's shard of the block
+  // Directions of whole matrices (Muon), between the norm and the Steps of an orthogonal block; one
+  // block at a time has the buffer of directions, until its last Step.
+  Momentum,            // direction of this rank's shard, from its gradient and optimizer state
+  DirectionGather,     // ZeRO-1: the whole block's direction over the data axis
+  Orthogonalize,       // this rank's matrices, summed up from the tensor axis
+  DirectionBroadcast,  // each matrix from the data rank that has orthogonalised it
+  Step,                // optimizer on this rank's shard of the block
   // ZeRO-1: updated parameters over the data axis, after Step, in the block's pieces. ZeRO-3:
   // acquires the whole parameters, before each instruction that reads them.
   GatherStart,
   GatherWait,
   Release,  // ZeRO-3: releases the whole parameters, which are absent when they are stepped
 
-  // Optimizer state in a store, on (block, part): each part once per step, its Step between.
+  // Optimizer state in a store, on (block, part): each part once per step, its Step between; twice
+  // in an orthogonal block, for its Momentum and its Step.
   FetchStart,  // acquires a buffer, which holds the part's state after
   FetchWait,
   StoreStart,  // the stepped state goes back to the store,
@@ -98,10 +108,12 @@ enum class OpKind : std::uint8_t {
 inline constexpr int op_kind_count = static_cast<int>(OpKind::SaveWait) + 1;
 /// Value of Op::layer for all layers of the chunk, of Op::part for all parts of the block.
 inline constexpr int all = -1;
+/// Value in PlanShape::operand_pool: the layer's Backward computes its weight gradients.
+inline constexpr int no_operands = -1;
 
-/// One instruction. Unused fields of its kind are 0. `layer` is `all` in the Forward and Backward
-/// of a chunk-level plan, before expand_layers. `part` is `all` in the Step of a block without
-/// parts, and in a gather of one piece.
+/// One instruction. Unused fields of its kind are 0. `layer` is `all` in the compute
+/// instructions of a chunk-level plan, before expand_layers. `part` is `all` in Momentum and Step
+/// of a block without parts, and in a gather of one piece.
 struct Op {
   OpKind kind;
   int chunk = 0;  // model chunk of this stage
@@ -165,6 +177,7 @@ struct BlockUse {
   bool trained = true;                // false: frozen, without gradient and optimizer state
   bool tensor_sum = false;            // some of its gradient is partial over the tensor axis
   bool tied = false;                  // its gradient is summed over first and last stage
+  bool orthogonal = false;            // whole matrices give the direction of its Steps
   Residence parameters = Residence::sharded;
   std::int64_t elements = 1;
   int pool = 0;   // of its buffers for gradients, parameters and shards, from 0; one size per pool
@@ -219,6 +232,10 @@ struct PlanShape {
   /// frame_pool[stage][chunk][layer]: memory pool of the layer's frame, from 0; layers with frames
   /// of equal size share one. Empty: one pool for all.
   std::vector<std::vector<std::vector<int>>> frame_pool = {};
+  /// operand_pool[stage][chunk][layer]: pool of the operands of a layer whose weight gradients are
+  /// computed apart from its Backward (WeightGradient), counted on from the frames' pools, or
+  /// no_operands. Empty: no layer has any.
+  std::vector<std::vector<std::vector<int>>> operand_pool = {};
   bool data_parallel = false;  // state is sharded and gradients are reduced over data ranks
   ZeroStage zero = ZeroStage::none;
   bool replicas = false;  // hybrid sharding: other groups of data ranks hold the same shards
@@ -262,6 +279,12 @@ struct PlanShape {
   bool partitions(int stage, int chunk, int layer) const;
   bool offloads(int stage, int chunk, int layer) const;
   int pool(int stage, int chunk, int layer) const;
+  /// Whether the layer has a WeightGradient.
+  bool defers_weights(int stage, int chunk, int layer) const;
+  /// The instruction after which the layer's gradients are complete for a micro-batch.
+  OpKind last_write(int stage, int chunk, int layer) const {
+    return defers_weights(stage, chunk, layer) ? OpKind::WeightGradient : OpKind::Backward;
+  }
 };
 
 /// Throws std::invalid_argument if the fields of the shape contradict each other.
@@ -270,7 +293,7 @@ void check_shape(const PlanShape& shape);
 /// Most objects in use at once on a stage.
 struct Peaks {
   int boundaries = 0;          // activations plus gradients
-  std::vector<int> frames;     // by pool
+  std::vector<int> frames;     // by pool; operands too
   std::vector<int> gradients;  // whole gradients of blocks (ZeRO-2), by pool
   std::vector<int> gathered;   // whole parameters of blocks (ZeRO-3), by pool
   int states = 0;              // parts of optimizer state loaded from a store

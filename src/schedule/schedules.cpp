@@ -47,6 +47,26 @@ Plans one_forward_one_backward(const PlanShape& shape) {
   return plans;
 }
 
+// Stage s computes the weight gradients of a micro-batch s backward passes later than its backward
+// pass, so that the gradient that the stage before waits for leaves first.
+Plans zero_bubble(const PlanShape& shape) {
+  Plans plans;
+  for (int s = 0; s < shape.stages; ++s) {
+    Plan& plan = plans.emplace_back();
+    const int warmup = std::min(shape.stages - s, shape.microbatches);
+    for (int m = 0; m < warmup; ++m) plan.push_back(forward(0, m));
+    const int late = std::min(s, shape.microbatches);
+    for (int m = 0; m < shape.microbatches; ++m) {
+      plan.push_back(backward(0, m));
+      if (m >= late) plan.push_back({OpKind::WeightGradient, 0, all, m - late});
+      if (m + warmup < shape.microbatches) plan.push_back(forward(0, m + warmup));
+    }
+    for (int m = shape.microbatches - late; m < shape.microbatches; ++m)
+      plan.push_back({OpKind::WeightGradient, 0, all, m});
+  }
+  return plans;
+}
+
 // Each chunk takes `stages` micro-batches in a row, then the next chunk takes the same ones: units
 // count (group of micro-batches, chunk, micro-batch of the group). Backward visits the chunks in
 // reverse.
@@ -96,6 +116,7 @@ const std::vector<ScheduleRow>& schedules() {
       {"gpipe", gpipe, true, false},
       {"1f1b", one_forward_one_backward, false, false},
       {"interleaved", interleaved, true, true},
+      {"zero-bubble", zero_bubble, false, false, true},
   };
   return rows;
 }

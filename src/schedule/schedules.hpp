@@ -14,11 +14,15 @@ struct ScheduleRow {
   Plans (*make)(const PlanShape&);  // call make_schedule, which checks the two needs below
   bool several_chunks;              // more than one chunk per stage is allowed
   bool microbatches_fill_stages;    // microbatches must be a multiple of stages
+  bool splits_backward = false;     // WeightGradient is apart from Backward
 };
 
 /// gpipe        all forwards, then all backwards (Huang et al. 2019)
 /// 1f1b         one forward, one backward (PipeDream-flush; Narayanan et al. 2021): stage r of P
 ///              keeps the frames of at most P - r micro-batches
+/// zero-bubble  ZB-H1 (Qi et al. 2023): 1f1b whose weight gradients fill the waits; every stage
+/// keeps
+///              frames or operands of at most P micro-batches
 /// interleaved  1f1b over several chunks a stage (Narayanan et al. 2021, in Megatron-LM's order)
 const std::vector<ScheduleRow>& schedules();
 

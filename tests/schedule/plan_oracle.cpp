@@ -13,7 +13,8 @@ enum class Access { read, add, write };
 using Footprint = std::map<std::string, Access>;
 
 bool writes(const LayerUse& use, const Op& op) {
-  return op.kind == OpKind::Backward || (op.kind == OpKind::Forward && use.writes_forward);
+  return op.kind == OpKind::Backward || op.kind == OpKind::WeightGradient ||
+         (op.kind == OpKind::Forward && use.writes_forward);
 }
 
 // Lists the objects that an instruction reads and writes.
@@ -46,7 +47,10 @@ class Tracer {
                                 {grad(op, op.layer), Access::write},
                                 {grad(op, op.layer + 1), Access::write},
                                 {frame(op), Access::write},
+                                {operands(op), Access::write},
                                 {"norm", Access::add}});
+      case OpKind::WeightGradient:
+        return with_blocks(op, {{operands(op), Access::write}});
       case OpKind::DropFrame:
         return {{frame(op), Access::write}};
       case OpKind::DropInput:
@@ -84,11 +88,16 @@ class Tracer {
       case OpKind::Release:
         return {{parameters(op.block), Access::write}};
       // Each part of a block changes another range.
+      // All orthogonal blocks share one buffer of directions.
+      case OpKind::Momentum:
+        return {
+            {block(op.block), Access::add}, {"direction", Access::add}, {state(op), Access::write}};
+      case OpKind::DirectionGather:
+      case OpKind::Orthogonalize:
+      case OpKind::DirectionBroadcast:
+        return {{block(op.block), Access::write}, {"direction", Access::write}};
       case OpKind::Step:
-        return {{block(op.block), Access::add},
-                {parameters(op.block), Access::add},
-                {shard(op.block), Access::add},
-                {state(op), Access::write}};
+        return stepped(op);
       case OpKind::FetchStart:
       case OpKind::FetchWait:
       case OpKind::StoreStart:
@@ -105,6 +114,15 @@ class Tracer {
     }
   }
 
+  Footprint stepped(const Op& op) const {
+    Footprint touched = {{block(op.block), Access::add},
+                         {parameters(op.block), Access::add},
+                         {shard(op.block), Access::add},
+                         {state(op), Access::write}};
+    if (shape_.blocks[stage_][op.block].orthogonal) touched["direction"] = Access::read;
+    return touched;
+  }
+
   // On one stage the output of a chunk is the next one's input.
   std::string boundary(const Op& op, int layer) const {
     const bool next = shape_.stages == 1 && layer == shape_.layers[stage_][op.chunk];
@@ -113,10 +131,12 @@ class Tracer {
   }
   std::string act(const Op& op, int layer) const { return "act " + boundary(op, layer); }
   std::string grad(const Op& op, int layer) const { return "grad " + boundary(op, layer); }
-  std::string frame(const Op& op) const {
-    return "frame " + std::to_string(op.chunk) + " " + std::to_string(op.layer) + " " +
+  static std::string layer(const Op& op) {
+    return std::to_string(op.chunk) + " " + std::to_string(op.layer) + " " +
            std::to_string(op.microbatch);
   }
+  static std::string frame(const Op& op) { return "frame " + layer(op); }
+  static std::string operands(const Op& op) { return "operands of " + layer(op); }
   static std::string block(int b) { return "block " + std::to_string(b); }
 
   // This rank's shard of the parameters, if it is loaded from a store.
@@ -133,7 +153,8 @@ class Tracer {
     for (int b = 0; b < std::ssize(shape_.blocks[stage_]); ++b)
       for (const LayerUse& use : shape_.blocks[stage_][b].layers) {
         if (!use.is(op)) continue;
-        if (op.kind != OpKind::Backward || use.reads_backward)
+        if (op.kind != OpKind::WeightGradient &&
+            (op.kind != OpKind::Backward || use.reads_backward))
           touched[parameters(b)] = Access::read;
         if (shape_.blocks[stage_][b].trained && writes(use, op)) touched[block(b)] = Access::add;
       }
@@ -186,9 +207,7 @@ bool recomputes_stand_before_backward(const Plan& plan) {
     Op backward = plan[i];
     backward.kind = OpKind::Backward;
     std::size_t next = i + 1;
-    while (next < plan.size() && plan[next].kind != OpKind::Forward &&
-           plan[next].kind != OpKind::Recompute && plan[next].kind != OpKind::Backward)
-      ++next;
+    while (next < plan.size() && group_of(plan[next].kind) != OpGroup::compute) ++next;
     if (next == plan.size() || plan[next] != backward) return false;
   }
   return true;

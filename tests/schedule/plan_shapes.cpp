@@ -53,6 +53,7 @@ std::vector<BlockUse> blocks_of(const PlanShape& shape, int stage, const ShapeOp
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     blocks[b].elements = static_cast<std::int64_t>(10 * (b + 1));
     blocks[b].pool = b == 0 ? 1 : 0;
+    blocks[b].orthogonal = options.matrices && b % 2 == 1 && !blocks[b].tied;
     if (options.persistent && b % 3 == 2) blocks[b].parameters = Residence::whole;
     if (options.pieces) blocks[b].gather_piece = static_cast<std::int64_t>(4 * b);
     if (options.offload == 0) continue;
@@ -75,7 +76,7 @@ void freeze(PlanShape& shape) {
       });
       block.trained = reached && b % 4 != 3 && !block.tied;
       if (block.trained) continue;
-      block.tied = block.tensor_sum = false;
+      block.tied = block.tensor_sum = block.orthogonal = false;
       block.parts = block.kept_parts = 0;
       block.gather_piece = 0;
       block.parameters = std::min(block.parameters, Residence::stored);
@@ -114,17 +115,21 @@ PlanShape make_shape(const ShapeOptions& options) {
   for (int s = 0; s < options.stages; ++s) {
     shape.blocks.push_back(blocks_of(shape, s, options));
     std::vector<std::vector<bool>> marks;
-    std::vector<std::vector<int>> pools;
+    std::vector<std::vector<int>> pools, operands;
     for (int c = 0; c < options.chunks; ++c) {
       auto& mark = marks.emplace_back();
       auto& pool = pools.emplace_back();
+      auto& operand = operands.emplace_back();
       for (int l = 0; l < shape.layers[s][c]; ++l) {
         mark.push_back(options.recompute == Marks::all || (s + c + l) % 2 == 0);
-        pool.push_back(is_model_first(s, c, l) ? 1 : is_model_last(shape, s, c, l) ? 2 : 0);
+        const bool first = is_model_first(s, c, l), last = is_model_last(shape, s, c, l);
+        pool.push_back(first ? 1 : last ? 2 : 0);
+        operand.push_back(first || last ? no_operands : 3);
       }
     }
     if (options.recompute != Marks::none) shape.recompute.push_back(marks);
     if (options.pools) shape.frame_pool.push_back(pools);
+    if (options.operands) shape.operand_pool.push_back(operands);
   }
   if (options.frozen) freeze(shape);
   return shape;
@@ -139,13 +144,14 @@ std::string text_of(const ShapeOptions& o) {
          layers[static_cast<int>(o.layers)] + ", recompute " +
          marks[static_cast<int>(o.recompute)] + (o.partition ? ", partitioned" : "") +
          (o.host_inputs ? ", inputs on the host" : "") + (o.pools ? ", pools" : "") +
-         (o.data_parallel ? ", data parallel" : "") + ", ZeRO " +
+         (o.operands ? ", operands" : "") + (o.data_parallel ? ", data parallel" : "") + ", ZeRO " +
          std::to_string(static_cast<int>(o.zero)) + ", ahead " + std::to_string(o.ahead) +
          (o.persistent ? ", persistent" : "") + (o.pieces ? ", pieces" : "") +
          (o.replicas ? ", replicas" : "") +
          (o.offload > 0 ? ", offload to " + std::to_string(o.offload) + " buffers" : "") +
          (o.in_store ? ", stepped there" : "") + (o.tied ? ", tied" : "") +
-         (o.tensor_sum ? ", tensor sum" : "") + (o.frozen ? ", frozen" : "");
+         (o.tensor_sum ? ", tensor sum" : "") + (o.frozen ? ", frozen" : "") +
+         (o.matrices ? ", matrices" : "");
 }
 
 PlanShape three_layers(ZeroStage zero, std::int64_t ahead) {

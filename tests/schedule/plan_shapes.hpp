@@ -21,7 +21,8 @@ struct ShapeOptions {
   Marks recompute = Marks::none;
   bool partition = false;  // inputs of recomputed layers
   bool host_inputs = false;
-  bool pools = false;  // separate pools for the frames of the first and the last layer
+  bool pools = false;     // separate pools for the frames of the first and the last layer
+  bool operands = false;  // weight gradients are apart, but of the first and the last layer
   bool data_parallel = false;
   ZeroStage zero = ZeroStage::none;
   std::int64_t ahead = 0;  // elements reduced and gathered ahead
@@ -35,6 +36,7 @@ struct ShapeOptions {
   bool in_store = false;  // some of these parameters are stepped in the store
   bool tied = false;
   bool tensor_sum = false;  // of every other block
+  bool matrices = false;    // every other block is orthogonal
   bool frozen = false;      // the layers of the first chunks, and every fourth block after them
 };
 

@@ -10,7 +10,7 @@ namespace triax::test {
 
 Subject training(const std::string& schedule, int stages, int chunks, int microbatches,
                  ZeroStage zero, bool partition, int offload, bool pieces, bool beside_device,
-                 MessageMatching matching, bool frozen) {
+                 MessageMatching matching, bool frozen, bool matrices, bool operands) {
   const PlanShape shape = make_shape({.stages = stages,
                                       .chunks = chunks,
                                       .microbatches = microbatches,
@@ -20,6 +20,7 @@ Subject training(const std::string& schedule, int stages, int chunks, int microb
                                       .partition = partition,
                                       .host_inputs = beside_device,
                                       .pools = true,
+                                      .operands = operands,
                                       .data_parallel = true,
                                       .zero = zero,
                                       .ahead = 25,
@@ -30,13 +31,15 @@ Subject training(const std::string& schedule, int stages, int chunks, int microb
                                       .in_store = beside_device,
                                       .tied = true,
                                       .tensor_sum = true,
+                                      .matrices = matrices,
                                       .frozen = frozen});
   return {schedule + " on " + std::to_string(stages) + ", ZeRO " +
               std::to_string(static_cast<int>(zero)) + (partition ? ", partitioned" : "") +
               ", offload " + std::to_string(offload) + (pieces ? ", pieces" : "") +
               (beside_device ? ", beside a device" : "") +
               (matching == MessageMatching::by_order ? ", by order" : "") +
-              (frozen ? ", frozen" : ""),
+              (frozen ? ", frozen" : "") + (matrices ? ", matrices" : "") +
+              (operands ? ", operands" : ""),
           shape, training_plans(schedule, shape)};
 }
 
@@ -44,6 +47,18 @@ Subject with_frozen(const std::string& schedule, int stages, int chunks, int mic
                     ZeroStage zero, int offload, MessageMatching matching) {
   return training(schedule, stages, chunks, microbatches, zero, zero == ZeroStage::gradients,
                   offload, offload == 1, offload == 2, matching, true);
+}
+
+Subject with_matrices(const std::string& schedule, int stages, int chunks, int microbatches,
+                      ZeroStage zero, int offload) {
+  return training(schedule, stages, chunks, microbatches, zero, false, offload, offload == 1, false,
+                  MessageMatching::by_tag, offload == 2, true);
+}
+
+Subject with_operands(const std::string& schedule, int stages, int microbatches,
+                      MessageMatching matching, bool frozen) {
+  return training(schedule, stages, 1, microbatches, ZeroStage::optimizer, false, frozen ? 2 : 0,
+                  false, false, matching, frozen, false, true);
 }
 
 Subject exchanging(const std::string& schedule, int stages, int chunks, int microbatches,
@@ -112,7 +127,15 @@ std::vector<Subject> subjects() {
       with_frozen("gpipe", 1, 3, 2, ZeroStage::none, 1),
       with_frozen("1f1b", 4, 1, 5, ZeroStage::gradients),
       with_frozen("interleaved", 2, 2, 4, ZeroStage::parameters, 2),
-      with_frozen("1f1b", 3, 1, 4, ZeroStage::parameters, 0, MessageMatching::by_order)};
+      with_frozen("1f1b", 3, 1, 4, ZeroStage::parameters, 0, MessageMatching::by_order),
+      with_matrices("gpipe", 2, 2, 3, ZeroStage::none),
+      with_matrices("gpipe", 1, 3, 2, ZeroStage::optimizer, 1),
+      with_matrices("1f1b", 3, 1, 4, ZeroStage::gradients, 2),
+      with_matrices("1f1b", 2, 1, 3, ZeroStage::gradients, 3),
+      with_matrices("interleaved", 2, 2, 4, ZeroStage::parameters, 4),
+      with_operands("zero-bubble", 4, 5),
+      with_operands("zero-bubble", 3, 2, MessageMatching::by_order),
+      with_operands("zero-bubble", 3, 4, MessageMatching::by_tag, true)};
 }
 
 std::optional<std::string> error_of(const Subject& subject, const Plans& plans) {

@@ -25,11 +25,18 @@ struct Subject {
 Subject training(const std::string& schedule, int stages, int chunks, int microbatches,
                  ZeroStage zero = ZeroStage::optimizer, bool partition = false, int offload = 0,
                  bool pieces = false, bool beside_device = false,
-                 MessageMatching matching = MessageMatching::by_tag, bool frozen = false);
+                 MessageMatching matching = MessageMatching::by_tag, bool frozen = false,
+                 bool matrices = false, bool operands = false);
 /// training() with frozen blocks, and layers without backward pass.
 Subject with_frozen(const std::string& schedule, int stages, int chunks, int microbatches,
                     ZeroStage zero = ZeroStage::optimizer, int offload = 0,
                     MessageMatching matching = MessageMatching::by_tag);
+/// training() with orthogonal blocks, some of them frozen.
+Subject with_matrices(const std::string& schedule, int stages, int chunks, int microbatches,
+                      ZeroStage zero = ZeroStage::optimizer, int offload = 0);
+/// training() with weight gradients apart from the backward passes.
+Subject with_operands(const std::string& schedule, int stages, int microbatches,
+                      MessageMatching matching = MessageMatching::by_tag, bool frozen = false);
 /// training() for messages that match by order.
 Subject exchanging(const std::string& schedule, int stages, int chunks, int microbatches,
                    ZeroStage zero = ZeroStage::optimizer);

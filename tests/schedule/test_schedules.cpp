@@ -21,7 +21,7 @@ std::string compact(const Plan& plan) {
   for (const Op& op : plan) {
     EXPECT_EQ(op.layer, -1);
     if (!text.empty()) text += ' ';
-    text += op.kind == OpKind::Forward ? 'F' : 'B';
+    text += op.kind == OpKind::Forward ? 'F' : op.kind == OpKind::Backward ? 'B' : 'W';
     text += std::to_string(op.chunk) + "." + std::to_string(op.microbatch);
   }
   return text;
@@ -68,6 +68,17 @@ TEST(Schedules, Interleaved) {
   EXPECT_EQ(compact(one[0]), "F0.0 F1.0 B1.0 F0.1 B0.0 F1.1 B1.1 B0.1");
 }
 
+// Qi et al. 2023, ZB-H1.
+TEST(Schedules, ZeroBubble) {
+  const Plans plans = make_schedule("zero-bubble", make_shape({.stages = 3, .microbatches = 4}));
+  ASSERT_EQ(plans.size(), 3u);
+  EXPECT_EQ(compact(plans[0]), "F0.0 F0.1 F0.2 B0.0 W0.0 F0.3 B0.1 W0.1 B0.2 W0.2 B0.3 W0.3");
+  EXPECT_EQ(compact(plans[1]), "F0.0 F0.1 B0.0 F0.2 B0.1 W0.0 F0.3 B0.2 W0.1 B0.3 W0.2 W0.3");
+  EXPECT_EQ(compact(plans[2]), "F0.0 B0.0 F0.1 B0.1 F0.2 B0.2 W0.0 F0.3 B0.3 W0.1 W0.2 W0.3");
+  const Plans few = make_schedule("zero-bubble", make_shape({.stages = 3, .microbatches = 1}));
+  EXPECT_EQ(compact(few[2]), "F0.0 B0.0 W0.0");
+}
+
 TEST(Schedules, ForwardOnly) {
   const Plans plans = forward_only(make_shape({.stages = 2, .chunks = 2, .microbatches = 2}));
   ASSERT_EQ(plans.size(), 2u);
@@ -87,16 +98,18 @@ TEST(Schedules, ForwardOnlyKeepsAsMuchForAnyNumberOfMicrobatches) {
 }
 
 TEST(Schedules, Table) {
-  ASSERT_EQ(schedules().size(), 3u);
+  ASSERT_EQ(schedules().size(), 4u);
   EXPECT_EQ(schedules()[0].name, "gpipe");
   EXPECT_EQ(schedules()[1].name, "1f1b");
   EXPECT_EQ(schedules()[2].name, "interleaved");
+  EXPECT_EQ(schedules()[3].name, "zero-bubble");
 }
 
 TEST(Schedules, ErrorsSayWhatToChange) {
   EXPECT_EQ(
       error_of("zero", make_shape({})),
-      "there is no schedule \"zero\". Set parallel.schedule to one of gpipe, 1f1b, interleaved");
+      "there is no schedule \"zero\". Set parallel.schedule to one of gpipe, 1f1b, interleaved, "
+      "zero-bubble");
   EXPECT_EQ(error_of("1f1b", make_shape({.stages = 2, .chunks = 3})),
             "schedule 1f1b runs one chunk per stage (parallel.chunks is 3). Set parallel.chunks to "
             "1, or parallel.schedule to one of gpipe, interleaved");

@@ -9,6 +9,7 @@ namespace {
 bool needed(const Op& op, int chunk, const ModelLayer& first_trained) {
   switch (op.kind) {
     case OpKind::Backward:
+    case OpKind::WeightGradient:
     case OpKind::RecvGradientStart:
     case OpKind::RecvGradientWait:
       return chunk >= first_trained.chunk;

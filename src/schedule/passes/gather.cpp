@@ -41,7 +41,9 @@ class GatherWriter {
  private:
   enum class State { absent, gathering, present };
 
-  static bool reads(const Op& op) { return group_of(op.kind) == OpGroup::compute; }
+  static bool reads(const Op& op) {
+    return group_of(op.kind) == OpGroup::compute && op.kind != OpKind::WeightGradient;
+  }
 
   std::vector<int> blocks_read_by(const Op& op) const {
     std::vector<int> read;

@@ -10,10 +10,16 @@ constexpr bool is_forward(const Op& op) {
   return op.kind == OpKind::Forward;
 }
 
+constexpr bool is_weight_gradient(const Op& op) {
+  return op.kind == OpKind::WeightGradient;
+}
+
 inline bool receives(const StageLayout& layout, const Op& op) {
+  if (is_weight_gradient(op)) return false;
   return is_forward(op) ? layout.has_message_before(op.chunk) : layout.has_message_after(op.chunk);
 }
 inline bool sends(const StageLayout& layout, const Op& op) {
+  if (is_weight_gradient(op)) return false;
   return is_forward(op) ? layout.has_message_after(op.chunk) : layout.has_message_before(op.chunk);
 }
 

@@ -6,16 +6,25 @@
 
 namespace triax {
 
+namespace {
+
+// Whether the layer of an instruction has it.
+bool has(const PlanShape& shape, int stage, const Op& op) {
+  if (op.kind == OpKind::Backward) return shape.runs_backward(stage, op.chunk, op.layer);
+  return op.kind != OpKind::WeightGradient || shape.defers_weights(stage, op.chunk, op.layer);
+}
+
+}  // namespace
+
 Plans expand_layers(const Plans& plans, const PlanShape& shape) {
   Plans out(plans.size());
   for (int s = 0; s < shape.stages; ++s)
     for (Op op : plans[s]) {
-      const bool compute = op.kind == OpKind::Forward || op.kind == OpKind::Backward;
+      const bool compute = group_of(op.kind) == OpGroup::compute;
       const int layers = compute ? shape.layers[s][op.chunk] : 1;
       for (int i = 0; i < layers; ++i) {
         if (compute) op.layer = op.kind == OpKind::Forward ? i : layers - 1 - i;
-        const bool backward = op.kind == OpKind::Backward;
-        if (!backward || shape.runs_backward(s, op.chunk, op.layer)) out[s].push_back(op);
+        if (has(shape, s, op)) out[s].push_back(op);
       }
     }
   return out;
@@ -101,6 +110,7 @@ Plans training_plans(const std::string& schedule, const PlanShape& shape) {
   plans = add_gathers(plans, shape);
   plans = add_reduction(plans, shape);
   plans = add_update(plans, shape);
+  plans = add_orthogonalization(plans, shape);
   plans = add_offload(plans, shape);
   return add_loads(plans, shape);
 }

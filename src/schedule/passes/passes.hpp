@@ -32,7 +32,8 @@ Plans add_exchanges(const Plans& plans, const PlanShape& shape);
 Plans drop_backwards(const Plans& plans, const PlanShape& shape);
 
 /// Replaces chunk instructions by layer instructions, in reverse order for Backward, which layers
-/// before shape.first_trained do not have.
+/// before shape.first_trained do not have, and for WeightGradient, which layers without operands do
+/// not have.
 Plans expand_layers(const Plans& plans, const PlanShape& shape);
 
 /// Drops the frame after the forward pass of the layers in shape.recompute, and recomputes it
@@ -56,17 +57,22 @@ Plans add_frozen_drops(const Plans& plans, const PlanShape& shape);
 /// after. On layer-level plans, training or forward-only, after add_recompute.
 Plans add_gathers(const Plans& plans, const PlanShape& shape);
 
-/// Sums a block's gradient over the data axis right after the last backward that writes it, so that
-/// the sum overlaps the remaining backwards. From ZeRO-2 on: once per window of micro-batches, into
-/// this rank's shard. On layer-level plans.
+/// Sums a block's gradient over the data axis right after the last instruction that writes it, so
+/// that the sum overlaps the remaining backwards. From ZeRO-2 on: once per window of micro-batches,
+/// into this rank's shard. On layer-level plans.
 Plans add_reduction(const Plans& plans, const PlanShape& shape);
 
 /// Adds, after all compute, TiedSum, GradientNorm, Step, and the gather of updated parameters that
 /// stay whole. After add_reduction.
 Plans add_update(const Plans& plans, const PlanShape& shape);
 
+/// Matrices whose direction is made of the whole matrix (Muon): adds, before the Step of an
+/// orthogonal block, its Momentum, the gather of the shards' directions, Orthogonalize and the
+/// broadcast of what each data rank has orthogonalised. After add_update.
+Plans add_orthogonalization(const Plans& plans, const PlanShape& shape);
+
 /// Optimizer state in a store: splits the Step of a block into one per part, whose state is fetched
-/// before and stored after. After add_update.
+/// before and stored after; likewise its Momentum. After add_orthogonalization.
 Plans add_offload(const Plans& plans, const PlanShape& shape);
 
 /// Parameters in a store: loads a block's shard before it is gathered or stepped, ahead as far as

@@ -16,7 +16,7 @@ namespace {
 
 class ReductionWriter {
  public:
-  ReductionWriter(const PlanShape& shape, int stage) : shape_(shape) {
+  ReductionWriter(const PlanShape& shape, int stage) : shape_(shape), stage_(stage) {
     if (!shape.blocks.empty()) blocks_ = shape.blocks[stage];
     for (const BlockUse& block : blocks_)
       state_.push_back({.writes_left = std::vector<int>(shape.microbatches,
@@ -62,8 +62,8 @@ class ReductionWriter {
   }
 
   static bool writes(const LayerUse& use, const Op& op) {
-    return use.is(op) &&
-           (op.kind == OpKind::Backward || (op.kind == OpKind::Forward && use.writes_forward));
+    return use.is(op) && (op.kind == OpKind::Backward || op.kind == OpKind::WeightGradient ||
+                          (op.kind == OpKind::Forward && use.writes_forward));
   }
 
   void begin(int block, const Op& op) {
@@ -83,7 +83,7 @@ class ReductionWriter {
     State& state = state_[block];
     if (!blocks_[block].trained) return;
     for (const LayerUse& use : blocks_[block].layers) {
-      if (!use.is(op) || op.kind != OpKind::Backward) continue;
+      if (!use.is(op) || op.kind != shape_.last_write(stage_, op.chunk, op.layer)) continue;
       if (--state.writes_left[op.microbatch] > 0) continue;
       state.under_way.erase(op.microbatch);
       --state.microbatches_left;
@@ -125,6 +125,7 @@ class ReductionWriter {
   }
 
   const PlanShape& shape_;
+  int stage_;
   std::vector<BlockUse> blocks_;
   std::vector<State> state_;
   bool in_exchange_ = false;    // nothing else may stand there

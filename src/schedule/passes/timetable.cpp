@@ -10,7 +10,7 @@ Timetable::Timetable(const Plans& plans, const PlanShape& shape)
     : stages_(shape.stages),
       last_(shape.stages * shape.chunks - 1),
       microbatches_(shape.microbatches),
-      entries_(2 * (last_ + 1) * shape.microbatches) {
+      entries_(3 * (last_ + 1) * shape.microbatches) {
   std::vector<std::size_t> next(plans.size(), 0);
   for (bool progress = true; progress;) {
     progress = false;
@@ -29,7 +29,7 @@ Timetable::Timetable(const Plans& plans, const PlanShape& shape)
 bool Timetable::enter(const Plan& plan, std::size_t position, int stage) {
   const Op& op = plan[position];
   const int before = position == 0 ? -1 : slot(stage, plan[position - 1]);
-  const int source = global(stage, op) - direction(op);
+  const int source = is_weight_gradient(op) ? -1 : global(stage, op) - direction(op);
   int input = -1;
   if (source >= 0 && source <= last_) {
     input = entries_[index(op, source)].slot;
@@ -41,7 +41,7 @@ bool Timetable::enter(const Plan& plan, std::size_t position, int stage) {
 
 std::optional<Timetable::User> Timetable::user(int stage, const Op& op) const {
   const int chunk = global(stage, op) + direction(op);
-  if (chunk < 0 || chunk > last_) return std::nullopt;
+  if (chunk < 0 || chunk > last_ || is_weight_gradient(op)) return std::nullopt;
   return User{chunk % stages_, {op.kind, chunk / stages_, op.layer, op.microbatch}};
 }
 

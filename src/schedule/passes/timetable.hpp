@@ -27,7 +27,7 @@ class Timetable {
     Op op;
   };
   /// The instruction in the next chunk that reads this one's output, or the gradient it makes; none
-  /// for the last chunk of the direction.
+  /// for the last chunk of the direction, and of a WeightGradient.
   std::optional<User> user(int stage, const Op& op) const;
 
  private:
@@ -39,7 +39,8 @@ class Timetable {
   static int direction(const Op& op) { return is_forward(op) ? 1 : -1; }
   int global(int stage, const Op& op) const { return op.chunk * stages_ + stage; }
   int index(const Op& op, int global_chunk) const {
-    return ((is_forward(op) ? 0 : last_ + 1) + global_chunk) * microbatches_ + op.microbatch;
+    const int kind = is_forward(op) ? 0 : is_weight_gradient(op) ? 2 : 1;
+    return (kind * (last_ + 1) + global_chunk) * microbatches_ + op.microbatch;
   }
   // Enters an instruction; false if its input does not have a slot yet.
   bool enter(const Plan& plan, std::size_t position, int stage);
@@ -47,7 +48,7 @@ class Timetable {
   int stages_;
   int last_;  // the model's last global chunk
   int microbatches_;
-  std::vector<Entry> entries_;  // by (forward or backward, global chunk, microbatch)
+  std::vector<Entry> entries_;  // by (kind, global chunk, microbatch)
 };
 
 }  // namespace triax

@@ -29,7 +29,14 @@ std::vector<OpKind> life_of(const BlockUse& block, const PlanShape& shape) {
   if (shape.replicas) life.push_back(OpKind::ReplicaSum);
   if (block.tensor_sum && shape.shards_gradients()) life.push_back(OpKind::TensorSum);
   if (block.tied) life.push_back(OpKind::TiedSum);
-  life.insert(life.end(), {OpKind::GradientNorm, OpKind::Step});
+  life.push_back(OpKind::GradientNorm);
+  if (block.orthogonal) {
+    life.push_back(OpKind::Momentum);
+    if (shape.shards_optimizer()) life.push_back(OpKind::DirectionGather);
+    life.push_back(OpKind::Orthogonalize);
+    if (shape.data_parallel) life.push_back(OpKind::DirectionBroadcast);
+  }
+  life.push_back(OpKind::Step);
   if (shape.shards_optimizer() && !shape.shards_parameters(block))
     life.insert(life.end(), {OpKind::GatherStart, OpKind::GatherWait});
   return life;
@@ -63,6 +70,9 @@ BlockLedger::BlockLedger(const PlanShape& shape, int stage)
     block.pieces.assign(block.sharded ? 1 : use.gathers(), Parameters::absent);
     block.absent_pieces = static_cast<int>(block.pieces.size());
     block.written.assign(use.layers.size(), false);
+    block.weights = block.written;
+    for (const LayerUse& layer : use.layers)
+      block.last.push_back(shape.last_write(stage, layer.chunk, layer.layer));
     block.begun.assign(shape.microbatches, false);
   }
 }
@@ -72,7 +82,8 @@ bool BlockLedger::has_part(const Op& op) const {
   const auto pieces = static_cast<int>(blocks_[op.block].pieces.size());
   if (gather) return pieces == 1 ? op.part == all : op.part >= 0 && op.part < pieces;
   const int parts = blocks_[op.block].use.parts;
-  return parts == 0 ? op.kind == OpKind::Step && op.part == all : op.part >= 0 && op.part < parts;
+  const bool steps = op.kind == OpKind::Step || op.kind == OpKind::Momentum;
+  return parts == 0 ? steps && op.part == all : op.part >= 0 && op.part < parts;
 }
 
 void BlockLedger::read(const Op& op) const {
@@ -95,7 +106,7 @@ void BlockLedger::write(const Op& op) {
       if (windows_)
         require(block.gradient == Gradient::open, "the gradient of " + name_of(b) + " is not open");
       write(block, u, op);
-      if (op.kind == OpKind::Backward) --block.writes_left;
+      if (op.kind == block.last[u]) --block.writes_left;
     }
   }
 }
@@ -103,13 +114,14 @@ void BlockLedger::write(const Op& op) {
 // Within a window, or the step if there are none, the first micro-batch writes each layer's
 // gradient before any other adds to it.
 void BlockLedger::write(Block& block, std::size_t use, const Op& op) {
-  require(block.written[use] || op.microbatch == block.first,
-          "the gradient was opened for micro-batch " + std::to_string(block.first) +
-              ", which must write first");
-  block.written[use] = true;
+  std::vector<bool>& written = op.kind == OpKind::WeightGradient ? block.weights : block.written;
+  require(written[use] || op.microbatch == block.first, "the gradient was opened for micro-batch " +
+                                                            std::to_string(block.first) +
+                                                            ", which must write first");
+  written[use] = true;
   if (!block.begun[op.microbatch]) ++block.under_way;
   block.begun[op.microbatch] = true;
-  if (op.kind == OpKind::Backward && --block.backwards[op.microbatch] == 0) --block.under_way;
+  if (op.kind == block.last[use] && --block.backwards[op.microbatch] == 0) --block.under_way;
 }
 
 void BlockLedger::execute(const Op& op) {
@@ -130,6 +142,8 @@ void BlockLedger::execute(const Op& op) {
     case OpKind::GatherWait:
     case OpKind::Release:
       return blocks_[op.block].sharded ? gather(op.block, op.kind) : gather_piece(op);
+    case OpKind::Momentum:
+      return momentum(op);
     case OpKind::Step:
       return step(op);
     default:
@@ -200,13 +214,24 @@ void BlockLedger::gather_piece(const Op& op) {
   if (block.absent_pieces == 0 && (start || block.gathering_pieces == 0)) ++block.done;
 }
 
+// One block at a time has the buffer of directions.
+void BlockLedger::momentum(const Op& op) {
+  check_next(op.block, op.kind);
+  require(direction_ < 0 || direction_ == op.block,
+          "the directions of " + name_of(direction_) + " would be overwritten");
+  direction_ = op.block;
+  if (stores_.momentum(op)) ++blocks_[op.block].done;
+}
+
 // The parts of a block may be stepped in any order; the block is stepped when all are.
 void BlockLedger::step(const Op& op) {
   Block& block = blocks_[op.block];
   require(!block.sharded || block.parameters == Parameters::absent,
           "the gathered parameters of " + name_of(op.block) + " would be out of date");
   check_next(op.block, op.kind);
-  if (stores_.step(op)) ++block.done;
+  if (!stores_.step(op)) return;
+  ++block.done;
+  if (block.use.orthogonal) direction_ = -1;
 }
 
 void BlockLedger::store(const Op& op) {

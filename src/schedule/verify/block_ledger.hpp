@@ -24,7 +24,7 @@ class BlockLedger {
   // All of these throw std::logic_error if the instruction may not stand here.
   /// A Forward, Recompute or Backward that reads the parameters of its layer.
   void read(const Op& op) const;
-  /// A Forward or Backward of a training plan, which writes gradients.
+  /// A Forward, Backward or WeightGradient of a training plan, which writes gradients.
   void write(const Op& op);
   /// An instruction on a block, or GradientNorm.
   void execute(const Op& op);
@@ -46,8 +46,9 @@ class BlockLedger {
     bool sharded = false;        // parameters are whole only between GatherWait and Release
     std::vector<OpKind> life;    // instructions it must see after its last write, in order
     std::size_t done = 0;        // how many of `life` it has seen
-    int writes_left = 0;         // backwards still to add to its gradient
-    std::vector<int> backwards;  // backwards still to come, by micro-batch
+    int writes_left = 0;         // last writes still to add to its gradient
+    std::vector<int> backwards;  // last writes still to come, by micro-batch
+    std::vector<OpKind> last;    // last write of a micro-batch, by layer use
     Parameters parameters = Parameters::whole;
     std::vector<Parameters> pieces;  // of updated parameters (ZeRO-1)
     int absent_pieces = 0, gathering_pieces = 0;
@@ -55,6 +56,7 @@ class BlockLedger {
     Gradient gradient = Gradient::shard;
     int first = 0;              // micro-batch that writes first
     std::vector<bool> written;  // by layer use
+    std::vector<bool> weights;  // the same of WeightGradients alone
     int under_way = 0;          // micro-batches that have written and will write again
     std::vector<bool> begun;    // by micro-batch
   };
@@ -64,6 +66,7 @@ class BlockLedger {
   void reduce(int index, OpKind kind);
   void gather(int index, OpKind kind);
   void gather_piece(const Op& op);
+  void momentum(const Op& op);
   void step(const Op& op);
   void store(const Op& op);
   void advance(int index, OpKind kind);
@@ -74,6 +77,7 @@ class BlockLedger {
   FrameStates whole_gradients_, gathered_;  // by block
   StoreLedger stores_;
   bool norm_done_ = false;
+  int direction_ = -1;  // block whose directions are in their buffer; -1: none
 };
 
 }  // namespace triax

@@ -14,9 +14,10 @@ using State = BoundaryStates::State;
 
 int pools_of(const PlanShape& shape, int stage) {
   int pools = 1;
-  if (!shape.frame_pool.empty())
-    for (const auto& chunk : shape.frame_pool[stage])
-      for (const int pool : chunk) pools = std::max(pools, pool + 1);
+  for (const auto* table : {&shape.frame_pool, &shape.operand_pool})
+    if (!table->empty())
+      for (const auto& chunk : (*table)[stage])
+        for (const int pool : chunk) pools = std::max(pools, pool + 1);
   return pools;
 }
 
@@ -42,7 +43,7 @@ StageSimulator::StageSimulator(const PlanShape& shape, int stage, const Plan& pl
       use_(use),
       layout_(shape, stage),
       boundaries_(2 * layout_.boundaries() * shape.microbatches),
-      frames_(layout_.layers() * shape.microbatches, pools_of(shape, stage)),
+      frames_(2 * layout_.layers() * shape.microbatches, pools_of(shape, stage)),
       parts_(layout_.layers() * shape.microbatches),
       inputs_(layout_.layers() * shape.microbatches),
       blocks_(shape, stage),
@@ -76,7 +77,7 @@ void StageSimulator::check_end() const {
     }
     blocks_.check_released();
     require(boundaries_.in_use() == 0, "activations or gradients are left in use");
-    require(frames_.in_use() == 0, "frames are left in use");
+    require(frames_.in_use() == 0, "frames, or operands of weight gradients, are left in use");
     require(parts_.in_use() == 0, "parts of inputs are left in use");
     require(inputs_.in_use() == 0, "inputs are left on the host");
   });
@@ -154,9 +155,10 @@ void StageSimulator::check_use(const Op& op) const {
 void StageSimulator::apply(const Op& op) {
   switch (group_of(op.kind)) {
     case OpGroup::compute:
-      return op.kind == OpKind::Forward     ? forward(op)
-             : op.kind == OpKind::Recompute ? recompute(op)
-                                            : backward(op);
+      return op.kind == OpKind::Forward          ? forward(op)
+             : op.kind == OpKind::Recompute      ? recompute(op)
+             : op.kind == OpKind::WeightGradient ? weight_gradient(op)
+                                                 : backward(op);
     case OpGroup::buffer:
       return buffer(op);
     case OpGroup::message:
@@ -204,6 +206,8 @@ void StageSimulator::backward(const Op& op) {
     boundaries_.acquire(gradient(op.chunk, op.layer, op.microbatch), State::valid,
                         "the gradient of its input");
   }
+  if (shape_.defers_weights(stage_, op.chunk, op.layer))
+    frames_.acquire(operands(op), operand_pool(op));
   frames_.release(compute(op), pool(op));
   if (layout_.has_output(op.chunk, op.layer))
     boundaries_.release(gradient(op.chunk, op.layer + 1, op.microbatch), State::valid,
@@ -214,6 +218,14 @@ void StageSimulator::backward(const Op& op) {
                         "the gradient of its input");
   backward_done_[compute(op)] = true;
   --backwards_left_;
+  blocks_.write(op);
+}
+
+void StageSimulator::weight_gradient(const Op& op) {
+  require(shape_.defers_weights(stage_, op.chunk, op.layer),
+          "the layer's backward pass computes its weight gradients");
+  require(backward_done_[compute(op)], "its backward is yet to come");
+  frames_.release(operands(op), operand_pool(op));
   blocks_.write(op);
 }
 
@@ -279,6 +291,10 @@ int StageSimulator::activation(int chunk, int layer, int microbatch) const {
 
 int StageSimulator::gradient(int chunk, int layer, int microbatch) const {
   return layout_.boundaries() * shape_.microbatches + activation(chunk, layer, microbatch);
+}
+
+int StageSimulator::operands(const Op& op) const {
+  return layout_.layers() * shape_.microbatches + compute(op);
 }
 
 int StageSimulator::compute(const Op& op) const {

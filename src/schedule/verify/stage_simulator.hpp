@@ -50,6 +50,7 @@ class StageSimulator {
   void forward(const Op& op);
   void recompute(const Op& op);
   void backward(const Op& op);
+  void weight_gradient(const Op& op);
   void partition_input(const Op& op);
   void gather_input(const Op& op);
   void move_input(const Op& op);
@@ -62,6 +63,8 @@ class StageSimulator {
   int gradient(int chunk, int layer, int microbatch) const;
   int compute(const Op& op) const;  // index of (chunk, layer, microbatch)
   int pool(const Op& op) const { return shape_.pool(stage_, op.chunk, op.layer); }
+  int operands(const Op& op) const;  // index of the layer's operands among the frames
+  int operand_pool(const Op& op) const { return shape_.operand_pool[stage_][op.chunk][op.layer]; }
 
   const PlanShape& shape_;
   const Plan& plan_;
@@ -70,7 +73,7 @@ class StageSimulator {
   StageLayout layout_;
   std::size_t position_ = 0;
   BoundaryStates boundaries_;
-  FrameStates frames_;
+  FrameStates frames_;     // and operands of weight gradients
   BoundaryStates parts_;   // by compute()
   BoundaryStates inputs_;  // in host memory
   BlockLedger blocks_;

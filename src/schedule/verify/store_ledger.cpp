@@ -35,7 +35,7 @@ StoreLedger::StoreLedger(const std::vector<BlockUse>& blocks)
     auto& parts = parts_.emplace_back();
     kept_parts_.push_back(block.parts == 0 ? 1 : block.kept_parts);
     for (int p = 0; p < parts_of(block); ++p)
-      parts.push_back({p < kept_parts_.back() ? State::present : State::stored, false, buffer++});
+      parts.push_back({p < kept_parts_.back() ? State::present : State::stored, buffer++});
     shards_.push_back(
         {block.parameters, block.stored() ? State::stored : State::present, false, block.pool});
   }
@@ -64,7 +64,8 @@ void StoreLedger::move_part(const Op& op) {
       return;
     case OpKind::StoreStart:
       require(part.state == State::present, "its optimizer state is not in memory");
-      require(part.stepped, "it has yet to be stepped");
+      require(part.changed, "it has yet to be stepped");
+      part.changed = false;
       part.state = State::going;
       return;
     default:
@@ -103,6 +104,15 @@ void StoreLedger::move_shard(const Op& op) {
   }
 }
 
+bool StoreLedger::momentum(const Op& op) {
+  auto& parts = parts_[op.block];
+  Part& part = parts[op.part == all ? 0 : op.part];
+  require(part.state == State::present, "its optimizer state is not in memory");
+  require(!part.momentum, "its momentum is taken twice");
+  part.momentum = part.changed = true;
+  return std::all_of(parts.begin(), parts.end(), [](const Part& p) { return p.momentum; });
+}
+
 bool StoreLedger::step(const Op& op) {
   Shard& shard = shards_[op.block];
   const bool in_store = shard.residence == Residence::stepped_in_store;
@@ -114,7 +124,7 @@ bool StoreLedger::step(const Op& op) {
   Part& part = parts[op.part == all ? 0 : op.part];
   require(part.state == State::present, "its optimizer state is not in memory");
   require(!part.stepped, "it is stepped twice");
-  part.stepped = true;
+  part.stepped = part.changed = true;
   shard.changed = !in_store;
   return std::all_of(parts.begin(), parts.end(), [](const Part& p) { return p.stepped; });
 }

@@ -16,6 +16,9 @@ class StoreLedger {
   // All of these throw std::logic_error if the instruction may not stand here.
   /// An instruction of OpGroup::store. The caller checks whether a gather is reading the shard.
   void execute(const Op& op);
+  /// A Momentum needs its part's optimizer state in memory, and changes it. Returns true when all
+  /// parts of the block have theirs.
+  bool momentum(const Op& op);
   /// A Step needs its part's optimizer state in memory. It changes the parameter shard, in memory
   /// or in the store; in the second case no copy may be in memory. Returns true when all parts of
   /// the block are stepped.
@@ -33,8 +36,9 @@ class StoreLedger {
   enum class State : std::uint8_t { stored, coming, present, going };
   struct Part {
     State state = State::present;
-    bool stepped = false;
-    int buffer = 0;  // number among the parts of all blocks
+    int buffer = 0;                          // number among the parts of all blocks
+    bool momentum = false, stepped = false;  // done
+    bool changed = false;                    // since its fetch
   };
   struct Shard {
     Residence residence = Residence::sharded;
