@@ -158,9 +158,13 @@ class Collector {
       Buckets& buckets = content == BlockContent::tied_embedding     ? tied_
                          : content == BlockContent::small_parameters ? small_
                                                                      : own;
-      int& block = buckets[spec.trained ? 1 : 0];
+      const bool matrix = data_.matrices_apart && spec.trained && spec.matrix;
+      int& block = buckets[matrix ? 2 : spec.trained ? 1 : 0];
       const bool shared = spec.tied && block >= 0;
-      if (block < 0) block = open(content, spec.trained, stage_.name(chunk, layer));
+      if (block < 0) {
+        block = open(content, spec.trained, matrix, stage_.name(chunk, layer));
+        blocks_.back().saved = spec.adapter || !stage_.has_adapters();
+      }
       auto& members = blocks_[static_cast<std::size_t>(block)].params;
       if (!shared) members.push_back({spec, 0, {}});
       members.back().uses.push_back(
@@ -170,22 +174,24 @@ class Collector {
   std::vector<ParameterBlock> take() { return std::move(blocks_); }
 
  private:
-  using Buckets = std::array<int, 2>;  // index of the frozen and of the trained one
-  static constexpr Buckets none = {-1, -1};
+  using Buckets = std::array<int, 3>;  // index of the frozen, the trained one, that of matrices
+  static constexpr Buckets none = {-1, -1, -1};
 
   BlockContent content_of(const ParameterSpec& spec) const {
     if (spec.tied) return BlockContent::tied_embedding;
     return spec.room() <= data_.persistence_threshold ? BlockContent::small_parameters
                                                       : BlockContent::layer;
   }
-  int open(BlockContent content, bool trained, const std::string& layer) {
+  int open(BlockContent content, bool trained, bool matrices, const std::string& layer) {
     const bool tied = content == BlockContent::tied_embedding;
     const bool small = content == BlockContent::small_parameters;
     ParameterBlock& block = blocks_.emplace_back();
     block.name = tied ? "tied embedding" : small ? "small parameters" : layer;
     block.content = content;
     block.trained = trained;
+    block.matrices = matrices;
     if (!trained) block.name = "frozen " + block.name;
+    if (matrices) block.name = "matrices of " + block.name;
     block.duplicate = (tied && !stage_.has_embedding()) || data_.group > 0;
     if (data_.zero_stage == 3 && !small) block.home = ParameterHome::sharded;
     return static_cast<int>(blocks_.size()) - 1;

@@ -58,9 +58,10 @@ enum class ParameterHome : std::uint8_t {
 };
 
 /// A bucket: the parameters of one layer, a token embedding tied to the head, or (ZeRO-3) the small
-/// parameters of a stage; of these, the trained or the frozen ones. Parameters start at multiples
-/// of DataShard::alignment elements. Padding between and after them is never read; it is zero in
-/// the weights and arbitrary in the gradients.
+/// parameters of a stage; of these, the trained or the frozen ones; of the trained ones, the
+/// matrices or the others where DataShard::matrices_apart. Parameters start at multiples of
+/// DataShard::alignment elements. Padding between and after them is never read; it is zero in the
+/// weights and arbitrary in the gradients.
 struct ParameterBlock {
   std::string name;
   std::vector<PlacedParameter> params;
@@ -81,8 +82,10 @@ struct ParameterBlock {
   // rank's shard); 0: one gather.
   std::int64_t gather_piece = 0;
   BlockContent content = BlockContent::layer;
-  bool trained = true;                        // false: frozen; no gradient, no optimizer state
+  bool trained = true;    // false: frozen; no gradient, no optimizer state
+  bool matrices = false;  // trained matrices of blocks alone (DataShard::matrices_apart)
   ParameterHome home = ParameterHome::whole;  // location of `parameters`
+  bool saved = true;        // checkpoints hold it; false: part of the adapters' base
   bool host_state = false;  // device runs: all optimizer state is on the host or a disk
   bool duplicate = false;  // another rank counts and saves it: the first stage (tied embedding), or
                            // the first shard group
@@ -119,6 +122,7 @@ struct DataShard {
   // Parameters, shards and sub-groups begin at multiples of this many elements: 64 bytes of
   // float32, or the cells of packed states, which a rank must have whole.
   std::int64_t alignment = 16;
+  bool matrices_apart = false;  // trained matrices of blocks have buckets of their own (Muon)
   /// True if whole gradients exist only for a while. A single rank keeps them whole all the time.
   bool cuts_gradients() const { return zero_stage >= 2 && size > 1; }
 };

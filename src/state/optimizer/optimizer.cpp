@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "kernels/optimizer/grad_norm.hpp"
+#include "kernels/optimizer/weight_average.hpp"
 #include "kernels/random/random.hpp"
 #include "src/state/optimizer/optimizer_layout.hpp"
 #include "src/state/optimizer/packed_states.hpp"
@@ -17,13 +18,16 @@ Optimizer::Optimizer(ParameterStore& store, const OptimizerConfig& config, doubl
     : store_(store),
       config_(complete(config)),
       rule_(optimizer_rule(config_.type)),
-      states_(rule_.states(config_)),
+      states_(states_of(config_)),
+      average_(weight_average_of(config_)),
       clip_(gradient_clipping),
       verdict_(store.memory()) {
   keep_in_memory();
   if (steps_on_host(store.blocks(), store.space()))
     host_step_ = std::make_unique<HostStep>(store.type(), store.gradient_type(), store.wait());
   make_store(stored);
+  if (Orthogonalizer::bytes_of(store.blocks()) > 0)
+    orthogonalizer_ = std::make_unique<Orthogonalizer>(store, config_, *rule_.matrices);
   lay_out_runs();
   for (const ParameterBlock& block : store.blocks()) {
     if (config_.stochastic_rounding && has_master()) {
@@ -105,6 +109,7 @@ OptimizerBytes Optimizer::allocated() const {
   is.host_master = bytes(host_memory_.master);
   is.moments = bytes(memory_.states) + is.host_moments;
   is.master = bytes(memory_.master) + is.host_master;
+  if (orthogonalizer_) is.orthogonalization = orthogonalizer_->bytes();
   if (host_step_) is.host_step = HostStep::bytes_of(store_.type(), store_.gradient_type());
   if (!offload_) return is;
   is.buffers = offload_->bytes().buffers;
@@ -126,8 +131,10 @@ StateView Optimizer::state_of(int index, int part) const {
   };
   StateView view;
   view.range = range;
-  for (std::size_t s = 0; s < states_.size(); ++s) view.states[s] = run(s);
-  if (has_master()) view.master = run(states_.size());
+  std::size_t kinds = 0;
+  for (std::size_t s = 0; s < states_.size(); ++s)
+    if (has_state(states_[s], block)) view.states[s] = run(kinds++);
+  if (has_master()) view.master = run(kinds);
   return view;
 }
 
@@ -191,13 +198,25 @@ UpdateTensors Optimizer::tensors_of(int block, const StateView& state, int param
 
 // State is where it was offloaded to, and so is the step.
 bool Optimizer::on_host(const UpdateTensors& tensors) const {
-  const Tensor& state = states_.empty() ? tensors.parameter : tensors.states.front();
+  const auto kept =
+      std::ranges::find_if(tensors.states, [](const Tensor& t) { return !t.empty(); });
+  const Tensor& state = kept == tensors.states.end() ? tensors.parameter : *kept;
   return state.space() != tensors.gradient.space();
 }
 
-void Optimizer::step(const Stream& stream, int index, int part, const StepOptions& options) {
-  if (skip_) return;
-  before_update_();
+void Optimizer::update(const Stream& stream, const Tensor& direction, const UpdateTensors& tensors,
+                       const UpdateStep& step) const {
+  if (direction.empty())
+    rule_.update(stream, tensors, step);
+  else
+    rule_.matrices->update(stream, direction, tensors, step);
+  if (average_ && step.step % average_->interval == 0)
+    weight_average(stream, tensors.states[states_.size() - 1], tensors.parameter, tensors.factor,
+                   average_->decay);
+}
+
+template <class Visit>
+void Optimizer::each_run(int index, int part, const StepOptions& options, Visit&& visit) {
   const StateView state = state_of(index, part);
   UpdateStep step{config_, 0.0, 0.0, options.beta1, options.beta2, options.step, {}, {}};
   for (const SteppedRun& run : runs_[static_cast<std::size_t>(index)]) {
@@ -209,19 +228,52 @@ void Optimizer::step(const Stream& stream, int index, int part, const StepOption
       return options.step - std::max(start, run.options.start);
     });
     step.stochastic = numbers(index, run, range.begin, options.step);
-    UpdateTensors tensors = tensors_of(index, state, run.parameter, range);
-    if (on_host(tensors)) {
-      tensors.factor = verdict_.host_factor();
-      host_step_->run(stream, tensors, [&](const UpdateTensors& portion, std::int64_t offset) {
-        UpdateStep of_portion = step;
-        if (of_portion.stochastic) of_portion.stochastic->offset += offset;
-        rule_.update(Stream(), portion, of_portion);
-      });
-    } else {
-      tensors.factor = verdict_.factor();
-      rule_.update(stream, tensors, step);
-    }
+    visit(range, tensors_of(index, state, run.parameter, range), step);
   }
+}
+
+void Optimizer::momentum(const Stream& stream, int index, int part, const StepOptions& options) {
+  if (skip_) return;
+  before_update_();
+  each_run(index, part, options,
+           [&](const FlatRange& range, UpdateTensors tensors, const UpdateStep& step) {
+             tensors.factor = verdict_.factor();
+             rule_.matrices->momentum(stream, orthogonalizer_->direction(range), tensors, step);
+           });
+}
+
+void Optimizer::gather_direction(const Stream& stream, int index) {
+  if (!skip_) orthogonalizer_->gather(stream, index);
+}
+
+void Optimizer::orthogonalize(const Stream& stream, int index) {
+  if (!skip_) orthogonalizer_->orthogonalize(stream, index);
+}
+
+void Optimizer::broadcast_direction(const Stream& stream, int index) {
+  if (!skip_) orthogonalizer_->broadcast(stream, index);
+}
+
+void Optimizer::step(const Stream& stream, int index, int part, const StepOptions& options) {
+  if (skip_) return;
+  before_update_();
+  const bool matrices = store_.blocks()[static_cast<std::size_t>(index)].matrices;
+  each_run(index, part, options,
+           [&](const FlatRange& range, UpdateTensors tensors, const UpdateStep& step) {
+             if (!on_host(tensors)) {
+               tensors.factor = verdict_.factor();
+               return update(stream, matrices ? orthogonalizer_->direction(range) : Tensor{},
+                             tensors, step);
+             }
+             check(!matrices, "matrices of a device that the host steps");
+             tensors.factor = verdict_.host_factor();
+             host_step_->run(stream, tensors,
+                             [&](const UpdateTensors& portion, std::int64_t offset) {
+                               UpdateStep of_portion = step;
+                               if (of_portion.stochastic) of_portion.stochastic->offset += offset;
+                               update(Stream(), {}, portion, of_portion);
+                             });
+           });
 }
 
 }  // namespace triax

@@ -15,6 +15,7 @@
 #include "src/state/offload/offload_store.hpp"
 #include "src/state/optimizer/groups.hpp"
 #include "src/state/optimizer/host_step.hpp"
+#include "src/state/optimizer/orthogonalizer.hpp"
 #include "src/state/optimizer/step_verdict.hpp"
 #include "src/state/parameters/parameter_store.hpp"
 
@@ -57,6 +58,7 @@ struct OptimizerBytes {
   std::int64_t buffers = 0;
   // Device runs: the share of the kept state on the host, and the buffers to step it there.
   std::int64_t host_moments = 0, host_master = 0, host_step = 0;
+  std::int64_t orthogonalization = 0;  // Orthogonalizer
   bool operator==(const OptimizerBytes&) const = default;
 };
 /// Bytes an Optimizer of these buckets with these `states` will hold; `options` describe the
@@ -91,6 +93,12 @@ class Optimizer {
   /// parameters, master copy and states during a run: in a gather, each rank sends what its own
   /// steps made.
   void before_update(std::function<void()> wait) { before_update_ = std::move(wait); }
+  // Directions of a bucket of matrices (BlockUse::orthogonal): first momentum() of each sub-group,
+  // then the other three, as far as the plan has them; then step() takes the result.
+  void momentum(const Stream& stream, int block, int part, const StepOptions& options);
+  void gather_direction(const Stream& stream, int block);
+  void orthogonalize(const Stream& stream, int block);
+  void broadcast_direction(const Stream& stream, int block);
   /// Updates the `stepped` elements of a bucket, or one sub-group of them (`part`; -1: all).
   void step(const Stream& stream, int block, int part, const StepOptions& options);
 
@@ -140,11 +148,17 @@ class Optimizer {
   UpdateTensors tensors_of(int block, const StateView& state, int parameter,
                            const FlatRange& range) const;
   bool on_host(const UpdateTensors& tensors) const;
+  /// Calls visit(range, tensors, step) for the ranges that are stepped with the same options.
+  template <class Visit>
+  void each_run(int index, int part, const StepOptions& options, Visit&& visit);
+  void update(const Stream& stream, const Tensor& direction, const UpdateTensors& tensors,
+              const UpdateStep& step) const;
 
   ParameterStore& store_;
   OptimizerConfig config_;
   const OptimizerRule& rule_;
   std::vector<StateKind> states_;
+  std::optional<WeightAverage> average_;
   Starts starts_{};
   TensorStarts tensor_starts_;
   double clip_;
@@ -157,7 +171,8 @@ class Optimizer {
   StateMemory memory_,
       host_memory_;  // first: in the parameters' space; second: on the host, if that is another
   std::unique_ptr<HostStep> host_step_;
-  std::vector<StateView> kept_;  // by bucket
+  std::unique_ptr<Orthogonalizer> orthogonalizer_;  // null: no bucket of matrices is stepped
+  std::vector<StateView> kept_;                     // by bucket
   std::unique_ptr<OffloadStore> offload_;
   std::vector<int> first_unit_;  // by bucket: unit of its first sub-group that is not kept
   std::vector<std::vector<SteppedRun>> runs_;  // by bucket: ranges step() updates

@@ -58,6 +58,18 @@ std::vector<SteppedRun> runs_of(const PlacedParameter& param, int index,
   return runs;
 }
 
+using NamedKind = std::pair<std::string, StateKind>;
+
+// Datasets of a bucket's state: of each kind that its parameters have.
+std::vector<NamedKind> stored_kinds(const ParameterBlock& block,
+                                    const std::vector<StateKind>& states, bool has_master) {
+  std::vector<NamedKind> kinds;
+  for (const StateKind& state : states)
+    if (has_state(state, block)) kinds.emplace_back(std::string("/optimizer/") + state.name, state);
+  if (has_master) kinds.emplace_back(master_dataset, StateKind{.name = "master"});
+  return kinds;
+}
+
 }  // namespace
 
 std::vector<FlatRange> counted_ranges(const ParameterBlock& block) {
@@ -108,14 +120,11 @@ bool steps_on_host(const std::vector<ParameterBlock>& blocks, MemorySpace space)
 
 StoredState stored_state(const std::vector<ParameterBlock>& blocks,
                          const std::vector<StateKind>& states, bool has_master) {
-  std::vector<std::pair<std::string, StateKind>> kinds;
-  for (const StateKind& state : states)
-    kinds.emplace_back(std::string("/optimizer/") + state.name, state);
-  if (has_master) kinds.emplace_back(master_dataset, StateKind{.name = "master"});
   StoredState stored;
   for (int b = 0; b < std::ssize(blocks); ++b) {
     const ParameterBlock& block = blocks[static_cast<std::size_t>(b)];
     stored.first_unit.push_back(static_cast<int>(stored.units.size()));
+    const std::vector<NamedKind> kinds = stored_kinds(block, states, has_master);
     std::vector<std::int64_t> ends(kinds.size());  // of the sub-groups so far
     for (std::size_t p = static_cast<std::size_t>(block.kept_parts); p < block.parts.size(); ++p) {
       OffloadUnit& unit = stored.units.emplace_back();
@@ -158,6 +167,7 @@ OptimizerBytes optimizer_bytes(const std::vector<ParameterBlock>& blocks,
     bytes.host_moments += moments;
     if (has_master) bytes.host_master += of_a_master * count;
   }
+  bytes.orthogonalization = Orthogonalizer::bytes_of(blocks);
   if (steps_on_host(blocks, options.space))
     bytes.host_step = HostStep::bytes_of(options.type, options.gradient_type);
   const StoredState stored = stored_state(blocks, states, has_master);

@@ -21,8 +21,8 @@ std::vector<SteppedRun> stepped_runs(const ParameterBlock& block, const Optimize
 /// True if the host steps parameters of a device: their state is on the host or in a store.
 bool steps_on_host(const std::vector<ParameterBlock>& blocks, MemorySpace space);
 
-/// Layout of state that is not kept in memory: one dataset per bucket and kind of state (`states`,
-/// then master), one unit per sub-group.
+/// Layout of state that is not kept in memory: one dataset per bucket and kind of state that it has
+/// (of `states`, then master), one unit per sub-group.
 struct StoredState {
   std::vector<OffloadDataset> datasets;
   std::vector<OffloadUnit> units;

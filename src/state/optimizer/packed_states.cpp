@@ -56,8 +56,13 @@ bool is_packed(const ParameterSpec& spec) {
          });
 }
 
+bool has_state(const StateKind& kind, const ParameterBlock& block) {
+  return kind.of(block.matrices);
+}
+
 std::int64_t state_elements(const StateKind& kind, const ParameterBlock& block,
                             std::int64_t count) {
+  if (!has_state(kind, block)) return 0;
   if (!kind.packed || count == 0) return count;
   const std::int64_t bytes =
       packed_bytes(count) + width * small_elements(block, block.params.size());
@@ -72,12 +77,21 @@ std::int64_t bytes_of(const std::vector<StateKind>& states, const ParameterBlock
   return bytes;
 }
 
+double bytes_per_element(const std::vector<StateKind>& states, bool matrix) {
+  constexpr double packed = static_cast<double>(packed_bytes(cell_elements)) / cell_elements;
+  double bytes = 0.0;
+  for (const StateKind& state : states)
+    if (state.of(matrix)) bytes += state.packed ? packed : static_cast<double>(size_of(state.type));
+  return bytes;
+}
+
 Tensor typed(const Tensor& memory, std::int64_t byte, DType type, std::int64_t count) {
   return {static_cast<std::byte*>(memory.data()) + byte, type, {count}, memory.space()};
 }
 
 Tensor state_at(const StateKind& kind, const ParameterBlock& block, int parameter,
                 const BlockView& view, const FlatRange& range) {
+  if (!has_state(kind, block)) return {};
   if (!kind.packed) return view.at(range);
   const auto p = static_cast<std::size_t>(parameter);
   const PlacedParameter& param = block.params[p];

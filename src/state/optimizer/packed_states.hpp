@@ -21,18 +21,24 @@ bool has_packed(const std::vector<StateKind>& states);
 /// tensor that other tensor ranks have too (they would round their copies differently).
 bool is_packed(const ParameterSpec& spec);
 
-/// Elements (of kind.type) of the state's tensor for `count` elements of a bucket.
+/// Whether the parameters of a bucket have the state.
+bool has_state(const StateKind& kind, const ParameterBlock& block);
+/// Elements (of kind.type) of the state's tensor for `count` elements of a bucket; 0: they have
+/// none.
 std::int64_t state_elements(const StateKind& kind, const ParameterBlock& block, std::int64_t count);
 /// Bytes of all states for `count` elements of a bucket.
 std::int64_t bytes_of(const std::vector<StateKind>& states, const ParameterBlock& block,
                       std::int64_t count);
+/// Bytes of all states for an element of a large tensor. `matrix`: MatrixRule steps it, if any
+/// does.
+double bytes_per_element(const std::vector<StateKind>& states, bool matrix);
 
 /// Elements of `type` from a byte of `memory` on.
 Tensor typed(const Tensor& memory, std::int64_t byte, DType type, std::int64_t count);
 
 /// State of the elements `range` of a bucket, of its `parameter`, as an update takes it
-/// (UpdateTensors). `view`: of a range that holds them. A packed state must have the parameter's
-/// elements from the beginning of a cell.
+/// (UpdateTensors); empty if they have none. `view`: of a range that holds them. A packed state
+/// must have the parameter's elements from the beginning of a cell.
 Tensor state_at(const StateKind& kind, const ParameterBlock& block, int parameter,
                 const BlockView& view, const FlatRange& range);
 

@@ -13,6 +13,8 @@ struct BlockMessages {
   Messages reduce;                // data axis: start_reduce
   Messages tied_sum;              // pipeline axis: sum_tied of first and last stage
   std::vector<Messages> gathers;  // data axis, by piece: start_gather
+  // Messages of Orthogonalizer: data axis, tensor axis (by the shard's rank), data axis.
+  Messages direction_gather, orthogonalize, direction_broadcast;
 };
 
 /// Messages of `block`, laid out on a rank of `tensor_size` tensor ranks; `options` give the

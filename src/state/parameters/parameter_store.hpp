@@ -56,6 +56,9 @@ class ParameterStore {
   WaitForDevice wait() const {
     return [&grid = grid_](const Event& event) { grid.drain(event); };
   }
+  /// Ranks among which state is cut, and ranks that share a tensor.
+  Communicator& shard_group() { return shard_group_; }
+  Communicator& tensor_group() { return grid_.tensor(); }
   /// The file with the parameters' shards; null: none is on a disk.
   const OffloadStore* offload() const { return stored_ ? stored_->file() : nullptr; }
   /// The elements of a bucket's parameters and gradient that this rank keeps. Parameters in a store

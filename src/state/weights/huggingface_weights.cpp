@@ -44,13 +44,13 @@ struct FileNames {
   bool contains(const std::string& name) const { return in_files.contains(name); }
 };
 
-FileNames names_in(const SafetensorsReader& reader) {
+FileNames names_in(const WeightFiles& reader) {
   FileNames names;
   for (const auto& [name, entry] : reader.entries()) names.in_files.emplace(name, name);
   return names;
 }
 
-FileNames without_wrappers(const SafetensorsReader& reader) {
+FileNames without_wrappers(const WeightFiles& reader) {
   FileNames names;
   for (const auto& [name, entry] : reader.entries()) {
     std::string plain = name;
@@ -86,7 +86,7 @@ bool is_buffer(const std::string& name) {
 
 // True if two matrices of one shape are equal in 64 rows spread over them. A head trained on its
 // own differs everywhere.
-bool alike(const SafetensorsReader& reader, const std::string& one, const std::string& other) {
+bool alike(const WeightFiles& reader, const std::string& one, const std::string& other) {
   constexpr std::int64_t compared = 64;
   const Shape& shape = reader.entry(one).shape;
   const std::int64_t rows = shape[0], columns = shape[1];
@@ -103,9 +103,8 @@ bool alike(const SafetensorsReader& reader, const std::string& one, const std::s
 // Name in `files` of the matrix that is both embedding and head; some savers keep only the head's
 // name. If both exist and differ, transformers 4 uses the embedding for both and transformers 5
 // uses each, so the user must decide.
-std::string find_tied(const SafetensorsReader& reader, const FileNames& files,
-                      const std::string& prefix, const std::string& directory,
-                      const ModelNames& names) {
+std::string find_tied(const WeightFiles& reader, const FileNames& files, const std::string& prefix,
+                      const std::string& directory, const ModelNames& names) {
   std::string found = find_name(files, prefix, names.token_embedding);
   if (found.empty()) return find_name(files, prefix, names.head);
   if (!files.contains(prefix + names.head)) return found;
@@ -195,9 +194,9 @@ std::vector<std::string> WeightNames::warnings(const std::string& directory) con
 }
 
 HuggingfaceWeights::HuggingfaceWeights(const std::string& directory, const ModelConfig& model)
-    : reader_(directory) {
+    : reader_(directory, family_of(model).block.order == WeightOrder::input_output) {
   const ModelNames& outside = family_of(model).block.outside;
-  const std::vector<GlobalTensor> tensors = global_tensors(model);
+  const std::vector<GlobalTensor> tensors = global_tensors(base_of(model));
   FileNames files = names_in(reader_);
   const LongerName longer = longer_name(files, tensors);
   const FileNames plain = without_wrappers(reader_);

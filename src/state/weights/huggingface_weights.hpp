@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "io/safetensors/safetensors.hpp"
 #include "src/model/stage/stage.hpp"
+#include "src/state/weights/quantized/weight_files.hpp"
 
 namespace triax {
 
@@ -26,7 +26,8 @@ class HuggingfaceWeights {
  public:
   /// `directory` holds model.safetensors or its shards. A prefix common to all names there, and
   /// unknown to the model, is removed; so are the names of PyTorch's wrappers of modules. Error if
-  /// a tensor of the model is missing or has another shape.
+  /// a tensor of the model is missing or has another shape. Tensors of adapters are not looked for.
+  /// Quantized weights are decoded where they are read: see WeightFiles.
   HuggingfaceWeights(const std::string& directory, const ModelConfig& model);
   /// Reads elements [begin, begin + out.elements()) of a tensor, given the model's name of it; see
   /// SafetensorsReader::read().
@@ -35,9 +36,10 @@ class HuggingfaceWeights {
   /// (f64 is rounded).
   DType type() const;
   const WeightNames& names() const { return names_; }
+  const Quantization& quantization() const { return reader_.quantization(); }
 
  private:
-  SafetensorsReader reader_;
+  WeightFiles reader_;
   WeightNames names_;
   std::map<std::string, std::string> name_of_;  // name in the files, by the model's name
 };

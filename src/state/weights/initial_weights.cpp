@@ -2,10 +2,13 @@
 #include "src/state/weights/initial_weights.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <vector>
 
 #include "io/safetensors/safetensors.hpp"
 #include "kernels/random/random.hpp"
 #include "src/state/offload/staging.hpp"
+#include "src/state/weights/adapter_weights.hpp"
 
 namespace triax {
 namespace {
@@ -24,8 +27,16 @@ void for_each_weight_run(const ParameterBlock& block, const BlockView& kept, Vis
   }
 }
 
+// Whether some state of the optimizer begins as the weights.
+bool keeps_weights(const Optimizer& optimizer) {
+  return optimizer.has_master() ||
+         std::ranges::any_of(optimizer.states(), [](const StateKind& kind) {
+           return kind.start == StateStart::weights;
+         });
+}
+
 // Calls visit(spec, piece, memory of a range, global index of its first element) for every
-// contiguous range of the weights this rank keeps, and of their master copy.
+// contiguous range of the weights this rank keeps, of their master copy and of their average.
 template <class Visit>
 void for_each_weight_run(const Stream& stream, ParameterStore& store, Optimizer* optimizer,
                          Visit&& visit) {
@@ -34,10 +45,61 @@ void for_each_weight_run(const Stream& stream, ParameterStore& store, Optimizer*
     store.visit_weights(stream, b, Access::replace, [&](const BlockView& weights) {
       for_each_weight_run(block, weights, visit);
     });
-    if (optimizer == nullptr || !optimizer->has_master()) continue;
+    if (optimizer == nullptr || !keeps_weights(*optimizer)) continue;
     optimizer->visit_state(stream, b, Access::update, [&](const StateView& state) {
-      for_each_weight_run(block, state.master, visit);
+      if (optimizer->has_master()) for_each_weight_run(block, state.master, visit);
+      for (std::size_t k = 0; k < optimizer->states().size(); ++k)
+        if (optimizer->states()[k].start == StateStart::weights)
+          for_each_weight_run(block, state.states[k], visit);
     });
+  }
+}
+
+// Numbers of the random stream `key` from element `index` on, uniform within plus and minus
+// `bound`.
+void fill_uniform(const Stream& stream, Staging& staging, const Tensor& out, std::uint64_t key,
+                  std::int64_t index, float bound) {
+  std::vector<std::uint32_t> words(
+      static_cast<std::size_t>(std::min(staged_elements, out.elements())));
+  for (std::int64_t done = 0; done < out.elements(); done += staged_elements) {
+    const std::int64_t count = std::min(staged_elements, out.elements() - done);
+    random_words(words.data(), count, key, index + done);
+    const Tensor from = staging.take(out.space(), DType::f32, count);
+    constexpr double of_a_word = 0x1p-32;
+    for (std::int64_t i = 0; i < count; ++i)
+      from.as<float>()[i] = static_cast<float>(
+          ((words[static_cast<std::size_t>(i)] + 0.5) * of_a_word * 2.0 - 1.0) * bound);
+    staging.put(stream, out.slice(0, done, count), from);
+  }
+}
+
+void initialize(const Stream& stream, Staging& staging, const ParameterSpec& spec,
+                const Piece& piece, const Tensor& out, std::int64_t index, std::uint64_t seed) {
+  const Stream its = stream_for(out, stream);
+  const std::uint64_t key = mix_key(seed, piece.name);
+  switch (spec.initial) {
+    case Initial::zero:
+      return fill_constant(its, out, 0.0F);
+    case Initial::one:
+      return fill_constant(its, out, 1.0F);
+    case Initial::normal:
+      return fill_normal(its, out, key, index, 0.0F, spec.deviation);
+    case Initial::uniform:
+      return fill_uniform(stream, staging, out, key, index, spec.deviation);
+  }
+}
+
+// out = elements of `source` (HuggingfaceWeights, AdapterWeights) from `index` on.
+template <class Source>
+void copy_from(const Source& source, const Stream& stream, Staging& staging, const Piece& piece,
+               const Tensor& out, std::int64_t index) {
+  if (out.dtype() == DType::f32 && out.space() == MemorySpace::host)
+    return source.read(piece.name, index, out);
+  for (std::int64_t done = 0; done < out.elements(); done += staged_elements) {
+    const std::int64_t count = std::min(staged_elements, out.elements() - done);
+    const Tensor from = staging.take(out.space(), DType::f32, count);
+    source.read(piece.name, index + done, from);
+    staging.put(stream, out.slice(0, done, count), from);
   }
 }
 
@@ -45,40 +107,51 @@ void for_each_weight_run(const Stream& stream, ParameterStore& store, Optimizer*
 
 void initialize_weights(const Stream& stream, ParameterStore& store, std::uint64_t seed,
                         Optimizer* optimizer) {
+  Staging staging(store.wait());
   for_each_weight_run(
       stream, store, optimizer,
       [&](const ParameterSpec& spec, const Piece& piece, const Tensor& out, std::int64_t index) {
-        const Stream its = stream_for(out, stream);
-        switch (spec.initial) {
-          case Initial::zero:
-            fill_constant(its, out, 0.0F);
-            break;
-          case Initial::one:
-            fill_constant(its, out, 1.0F);
-            break;
-          case Initial::normal:
-            fill_normal(its, out, mix_key(seed, piece.name), index, 0.0F, spec.deviation);
-            break;
-        }
+        initialize(stream, staging, spec, piece, out, index, seed);
       });
 }
 
 WeightNames load_weights(const Stream& stream, ParameterStore& store, const ModelConfig& model,
-                         const std::string& directory, Optimizer* optimizer) {
+                         const std::string& directory, Optimizer* optimizer, std::uint64_t seed) {
   const HuggingfaceWeights source(directory, model);
+  std::optional<AdapterWeights> adapter;
+  if (!model.lora.from.empty()) adapter.emplace(model.lora.from, model);
   Staging staging(store.wait());
   for_each_weight_run(
       stream, store, optimizer,
-      [&](const ParameterSpec&, const Piece& piece, const Tensor& out, std::int64_t index) {
-        if (out.dtype() == DType::f32 && out.space() == MemorySpace::host)
-          return source.read(piece.name, index, out);
-        for (std::int64_t done = 0; done < out.elements(); done += staged_elements) {
-          const std::int64_t count = std::min(staged_elements, out.elements() - done);
-          const Tensor from = staging.take(out.space(), DType::f32, count);
-          source.read(piece.name, index + done, from);
-          staging.put(stream, out.slice(0, done, count), from);
-        }
+      [&](const ParameterSpec& spec, const Piece& piece, const Tensor& out, std::int64_t index) {
+        if (!spec.adapter)
+          copy_from(source, stream, staging, piece, out, index);
+        else if (adapter)
+          copy_from(*adapter, stream, staging, piece, out, index);
+        else
+          initialize(stream, staging, spec, piece, out, index, seed);
       });
+  return source.names();
+}
+
+WeightNames load_base_weights(const Stream& stream, ParameterStore& store, const ModelConfig& model,
+                              const std::string& directory) {
+  const HuggingfaceWeights source(directory, model);
+  Staging staging(store.wait());
+  for (int b = 0; b < std::ssize(store.blocks()); ++b) {
+    const ParameterBlock& block = store.blocks()[static_cast<std::size_t>(b)];
+    if (std::ranges::all_of(block.params,
+                            [](const PlacedParameter& param) { return param.spec.adapter; }))
+      continue;
+    store.visit_weights(stream, b, Access::replace, [&](const BlockView& weights) {
+      for_each_weight_run(block, weights,
+                          [&](const ParameterSpec& spec, const Piece& piece, const Tensor& out,
+                              std::int64_t index) {
+                            if (!spec.adapter)
+                              copy_from(source, stream, staging, piece, out, index);
+                          });
+    });
+  }
   return source.names();
 }
 

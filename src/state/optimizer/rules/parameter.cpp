@@ -27,8 +27,21 @@ bool RuleParameter::is_number() const {
          std::ranges::find(members, name()) == std::end(members);
 }
 
-double RuleParameter::number(const nlohmann::json& value) {
-  return value.is_boolean() ? (value.get<bool>() ? 1.0 : 0.0) : value.get<double>();
+void RuleParameter::add_to(std::map<std::string, double>& numbers,
+                           const nlohmann::json& value) const {
+  if (value.is_null()) return;
+  if (value.is_array()) {
+    for (std::size_t i = 0; i < value.size(); ++i)
+      numbers.try_emplace(name() + "." + std::to_string(i), value[i].get<double>());
+  } else if (value.is_string()) {
+    const auto& words = key.allowed.choices;
+    numbers.try_emplace(
+        name(),
+        static_cast<double>(std::ranges::find(words, value.get<std::string>()) - words.begin()));
+  } else {
+    numbers.try_emplace(name(),
+                        value.is_boolean() ? (value.get<bool>() ? 1.0 : 0.0) : value.get<double>());
+  }
 }
 
 std::string optimizer_path(const std::string& name) {

@@ -2,6 +2,7 @@
 #pragma once
 // A parameter of an optimizer, and parameters that several optimizers have.
 #include <initializer_list>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -19,8 +20,9 @@ struct RuleParameter {
   std::string name() const;  // in optimizer.params
   /// Whether it belongs to OptimizerConfig::numbers: obeyed, and no member of OptimizerConfig.
   bool is_number() const;
-  /// A value of it; a switch is 0 or 1.
-  static double number(const nlohmann::json& value);
+  /// Adds the numbers of a value that are not there yet: a switch is 0 or 1, a word its place among
+  /// the choices, null nothing; numbers of a list have names "ns_coefficients.0", ...
+  void add_to(std::map<std::string, double>& numbers, const nlohmann::json& value) const;
 };
 
 /// Path of the parameter `name` in the job.

@@ -5,6 +5,6 @@
 
 namespace triax::rules {
 
-extern const OptimizerRule adamw, adam, adamw_8bit, adan, lion, sgd, adagrad;
+extern const OptimizerRule adamw, adam, adamw_8bit, adan, lion, muon, sgd, adagrad;
 
 }  // namespace triax::rules

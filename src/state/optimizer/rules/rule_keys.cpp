@@ -27,9 +27,9 @@ Key type_key() {
   return obeyed("optimizer.type", string, "AdamW", one_of_any_case(std::move(names)),
                 std::move(meaning))
       .or_names(std::move(others))
-      .without({"OneBitAdam", "ZeroOneAdam", "Lamb", "OneBitLamb", "Muon", "MuAdam", "MuAdamW",
-                "MuSGD", "FusedAdam", "CPUAdam", "paged_adamw", "paged_adamw_32bit",
-                "paged_adamw_8bit", "paged_lion", "paged_lion_32bit", "paged_lion_8bit"});
+      .without({"OneBitAdam", "ZeroOneAdam", "Lamb", "OneBitLamb", "MuAdam", "MuAdamW", "MuSGD",
+                "FusedAdam", "CPUAdam", "paged_adamw", "paged_adamw_32bit", "paged_adamw_8bit",
+                "paged_lion", "paged_lion_32bit", "paged_lion_8bit"});
 }
 
 // Adds a row for `type`; optimizers that say the same of a parameter share one.
@@ -60,7 +60,7 @@ std::vector<Key> optimizer_keys() {
   for (const auto* name :
        {"freeze_step", "cuda_aware", "comm_backend_name", "var_freeze_step", "var_update_scaler",
         "local_step_scaler", "local_step_clipper", "max_coeff", "min_coeff", "coeff_beta",
-        "factor_max", "factor_min", "factor_threshold", "muon_lr", "adam_lr", "ns_method"})
+        "factor_max", "factor_min", "factor_threshold", "ns_method"})
     keys.push_back(refused(optimizer_path(name), any, nullptr, "for optimizers that are not built",
                            "no optimizer here has it"));
   return keys;

@@ -11,9 +11,11 @@
 namespace triax {
 namespace {
 
-constexpr const OptimizerRule* table[] = {&rules::adamw,  &rules::adam, &rules::adamw_8bit,
-                                          &rules::adan,   &rules::lion, &rules::sgd,
-                                          &rules::adagrad};
+constexpr const OptimizerRule* table[] = {&rules::adamw, &rules::adam,   &rules::adamw_8bit,
+                                          &rules::adan,  &rules::lion,   &rules::muon,
+                                          &rules::sgd,   &rules::adagrad};
+
+constexpr const char *average_decay = "run.ema.decay", *average_interval = "run.ema.interval";
 
 }  // namespace
 
@@ -40,13 +42,27 @@ const OptimizerRule& optimizer_rule(const std::string& name) {
 
 OptimizerConfig complete(OptimizerConfig config) {
   for (const RuleParameter& parameter : optimizer_rule(config.type).parameters())
-    if (parameter.is_number())
-      config.numbers.try_emplace(parameter.name(), parameter.number(parameter.key.default_value));
+    if (parameter.is_number()) parameter.add_to(config.numbers, parameter.key.default_value);
   return config;
 }
 
+std::optional<WeightAverage> weight_average_of(const OptimizerConfig& config) {
+  const auto decay = config.numbers.find(average_decay);
+  if (decay == config.numbers.end()) return {};
+  return WeightAverage{decay->second,
+                       static_cast<std::int64_t>(config.numbers.at(average_interval))};
+}
+
+void set_weight_average(OptimizerConfig& config, const WeightAverage& average) {
+  config.numbers[average_decay] = average.decay;
+  config.numbers[average_interval] = static_cast<double>(average.interval);
+}
+
 std::vector<StateKind> states_of(const OptimizerConfig& config) {
-  return optimizer_rule(config.type).states(complete(config));
+  std::vector<StateKind> states = optimizer_rule(config.type).states(complete(config));
+  if (weight_average_of(config))
+    states.push_back({.name = average_state, .start = StateStart::weights, .root = nullptr});
+  return states;
 }
 
 }  // namespace triax

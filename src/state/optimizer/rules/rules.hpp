@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/base/device/device.hpp"
+#include "kernels/optimizer/orthogonal/orthogonalize.hpp"
 #include "kernels/optimizer/quantized/dynamic_map.hpp"
 #include "kernels/random/element_numbers.hpp"
 #include "src/config/config.hpp"
@@ -20,8 +21,13 @@ class ErrorList;
 class Settings;
 struct RuleParameter;  // parameter.hpp
 
-/// A tensor that an optimizer keeps for each parameter, of the parameter's shape. It begins at
-/// zero.
+/// Value of a state before the first update.
+enum class StateStart : std::uint8_t { zero, weights };
+
+/// Parameters that have a state, where OptimizerRule::matrices steps those of matrices.
+enum class StateScope : std::uint8_t { all, matrices, others };
+
+/// A tensor that an optimizer keeps for each parameter, of the parameter's shape.
 struct StateKind {
   const char* name;         // PyTorch's, which names it in checkpoints and in offload files
   DType type = DType::f32;  // of its memory
@@ -31,11 +37,18 @@ struct StateKind {
   // Packed in cells of these codes (packed_state.hpp), as u8; small tensors are float32
   // (packed_states.hpp).
   std::optional<CodeMap> packed = {};
+  StateStart start = StateStart::zero;
+  StateScope scope = StateScope::all;
+  const char* root = "/optimizer/";  // HDF5 group of the state's group; null: it is at the root
 
+  /// Whether a parameter has it. `matrix`: MatrixRule steps the parameter.
+  bool of(bool matrix) const {
+    return scope == StateScope::all || (scope == StateScope::matrices) == matrix;
+  }
   /// Its type in checkpoints, which any optimizer and any grid can read.
   DType saved_type() const { return packed ? DType::f32 : type; }
 };
-inline constexpr std::size_t most_states = 4;  // of any row
+inline constexpr std::size_t most_states = 5;  // 4 of any row, and the weights' average
 
 /// Tensors of an update of n parameters: each (n), contiguous. `parameter` is float32; `weights` is
 /// its 16-bit copy, or empty; `gradient` has any type; `factor`: (1), from clip_factor(). `states`:
@@ -62,6 +75,21 @@ struct UpdateStep {
   double clip_value() const;  // infinity: elements are not clipped
 };
 
+/// Steps of matrices along the orthogonal factor of a direction (Muon), in place of
+/// OptimizerRule::update.
+struct MatrixRule {
+  /// Sets `direction`, (n) float32, from the gradient, and updates the states.
+  void (*momentum)(const Stream& stream, const Tensor& direction, const UpdateTensors& tensors,
+                   const UpdateStep& step);
+  /// How whole matrices of directions are made orthogonal, and the factor of the result for a
+  /// tensor of Hugging Face's shape (rows, columns).
+  NewtonSchulz (*iteration)(const OptimizerConfig& config);
+  double (*factor)(const OptimizerConfig& config, std::int64_t rows, std::int64_t columns);
+  /// Updates the parameter by the orthogonal direction.
+  void (*update)(const Stream& stream, const Tensor& direction, const UpdateTensors& tensors,
+                 const UpdateStep& step);
+};
+
 struct OptimizerRule {
   const char* name;                      // optimizer.type, in DeepSpeed's spelling
   std::vector<const char*> other_names;  // Hugging Face's, in TrainingArguments.optim
@@ -72,6 +100,7 @@ struct OptimizerRule {
   void (*update)(const Stream& stream, const UpdateTensors& tensors, const UpdateStep& step);
   /// Checks that the parameters agree with each other; null: nothing to check.
   void (*check)(Settings& settings, ErrorList& errors) = nullptr;
+  const MatrixRule* matrices = nullptr;  // of matrices of blocks; null: like all parameters
 };
 
 /// All optimizers, in the order in which errors and the reference list them.
@@ -81,7 +110,17 @@ const OptimizerRule& optimizer_rule(const std::string& name);
 
 /// `config` with the defaults of the numbers that it lacks.
 OptimizerConfig complete(OptimizerConfig config);
-/// States of the optimizer of a job.
+/// Running average of the weights (run.ema), a state like any other.
+struct WeightAverage {
+  double decay = 0.999;
+  std::int64_t interval = 1;  // steps
+  bool operator==(const WeightAverage&) const = default;
+};
+inline constexpr const char* average_state = "average";
+/// The average that is kept; none: none is. In OptimizerConfig it is two of the numbers.
+std::optional<WeightAverage> weight_average_of(const OptimizerConfig& config);
+void set_weight_average(OptimizerConfig& config, const WeightAverage& average);
+/// States of the optimizer of a job, and after them the weights' average if it is kept.
 std::vector<StateKind> states_of(const OptimizerConfig& config);
 
 }  // namespace triax

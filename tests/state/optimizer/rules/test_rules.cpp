@@ -110,9 +110,9 @@ TEST_F(Rules, HaveTheirOwnParameters) {
     return error(R"(, "optimizer": {"type": ")" + type + R"(", "params": )" + params + "}");
   };
   EXPECT_THAT(error_with("SGD", R"({"betas": [0.9, 0.99]})"),
-              HasSubstr("a key of AdamW, Adam, AdamW8bit, Adan, Lion, not of optimizer.type "
+              HasSubstr("a key of AdamW, Adam, AdamW8bit, Adan, Lion, Muon, not of optimizer.type "
                         "\"SGD\""));
-  EXPECT_THAT(error_with("AdamW", R"({"momentum": 0.9})"), HasSubstr("a key of SGD"));
+  EXPECT_THAT(error_with("AdamW", R"({"momentum": 0.9})"), HasSubstr("a key of Muon, SGD"));
   EXPECT_THAT(error_with("Lion", R"({"beta": 0.9})"), HasSubstr("nearest: optimizer.params.betas"));
   EXPECT_THAT(error_with("SGD", R"({"nesterov": true})"), HasSubstr("needs a momentum above 0"));
   EXPECT_THAT(error_with("Lion", R"({"betas": [0.9]})"), HasSubstr("expected two numbers"));
