@@ -22,9 +22,10 @@ BatchLoader::BatchLoader(const SampleReader& reader, const BatchConfig& batch,
       data_rank_(data_rank),
       memory_({shape.space, arena}, static_cast<std::size_t>(bytes_of(batch, shape)), "batches"),
       sample_(static_cast<std::size_t>(shape.sequence) + 1),
-      labels_(reader.has_labels() ? sample_.size() : 0) {
+      labels_(reader.has_labels() ? sample_.size() : 0),
+      starts_(shape.documents ? sample_.size() : 0) {
   for (int m = 0; m < microbatches(); ++m)
-    for (const int which : {0, 1}) {
+    for (int which = 0; which < numbers_of(shape_); ++which) {
       const Tensor padded = row(memory_.here(), which, m);
       std::fill_n(padded.as<std::int32_t>(), padded.elements(), padding);
     }
@@ -43,14 +44,19 @@ void BatchLoader::load(const Stream& stream, std::int64_t first, std::int64_t en
     for (std::int64_t b = 0; b < batch_.micro; ++b) {
       const std::int64_t number = first + first_sample(m) + b;
       if (number < end) {
-        reader_.sample(number, sample_, labels_);
+        reader_.sample(number, sample_, labels_, starts_);
       } else {
         std::ranges::fill(sample_, padding);
         std::ranges::fill(labels_, padding);
+        std::ranges::fill(starts_, std::uint8_t{1});
       }
       std::copy_n(sample_.begin(), t, row(memory_.here(), 0, m).as<std::int32_t>() + b * t);
-      label_tokens_ += shift_labels(
-          unshifted, {row(memory_.here(), 1, m).as<std::int32_t>() + b * t, unshifted.size() - 1});
+      const auto of_sample = [&](int which) {
+        return std::span(row(memory_.here(), which, m).as<std::int32_t>() + b * t,
+                         static_cast<std::size_t>(t));
+      };
+      label_tokens_ += shift_labels(unshifted, of_sample(1));
+      if (shape_.documents) count_positions(starts_, of_sample(2));
     }
   reader_.check_lengths();
   memory_.push(stream);

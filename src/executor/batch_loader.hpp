@@ -13,9 +13,9 @@
 
 namespace triax {
 
-/// Whether a stage reads tokens or labels.
-inline bool reads_batches(const Stage& stage) {
-  return stage.has_embedding() || stage.has_head();
+/// Whether a stage reads tokens, labels or positions.
+inline bool reads_batches(const Stage& stage, const BatchShape& shape) {
+  return stage.has_embedding() || stage.has_head() || shape.documents;
 }
 
 /// Sample j of the global batch goes to micro-batch j / (micro * data size), data rank (j / micro)
@@ -35,7 +35,8 @@ class BatchLoader {
 
   /// Bytes that a loader takes in memory of shape.space, and again in host memory if that differs.
   static std::int64_t bytes_of(const BatchConfig& batch, const BatchShape& shape) {
-    return 2 * batch.accumulation * shape.rows * static_cast<std::int64_t>(sizeof(std::int32_t));
+    return numbers_of(shape) * batch.accumulation * shape.rows *
+           static_cast<std::int64_t>(sizeof(std::int32_t));
   }
 
   /// Done when the last batch is on the device. load() waits for it before the host writes again.
@@ -47,13 +48,21 @@ class BatchLoader {
   /// negative where the loss ignores the row.
   Tensor tokens(int microbatch) const { return row(memory_.there(), 0, microbatch); }
   Tensor labels(int microbatch) const { return row(memory_.there(), 1, microbatch); }
+  /// Positions of the tokens in their documents, (rows) int32, -1 in padded rows; empty unless
+  /// shape.documents.
+  Tensor positions(int microbatch) const {
+    return shape_.documents ? row(memory_.there(), 2, microbatch) : Tensor{};
+  }
   /// Number of the micro-batch's first sample within the global batch.
   std::int64_t first_sample(int microbatch) const;
 
  private:
-  // Tokens (0) or labels (1) of a micro-batch in a batch, (2, microbatches, rows).
+  // Numbers of a row: token, label, and position in its document.
+  static std::int64_t numbers_of(const BatchShape& shape) { return shape.documents ? 3 : 2; }
+  // Tokens (0), labels (1) or positions (2) of a micro-batch in a batch, (numbers, microbatches,
+  // rows).
   Tensor row(const Memory& memory, int which, int microbatch) const {
-    return memory.tensor(DType::i32, {2 * batch_.accumulation, shape_.rows})
+    return memory.tensor(DType::i32, {numbers_of(shape_) * batch_.accumulation, shape_.rows})
         .slice(0, which * batch_.accumulation + microbatch, 1)
         .flat();
   }
@@ -61,10 +70,11 @@ class BatchLoader {
   BatchConfig batch_;
   BatchShape shape_;
   int data_size_, data_rank_;
-  Mirror memory_;                     // tokens and labels of all micro-batches
+  Mirror memory_;                     // tokens, labels and positions of all micro-batches
   Event pushed_;                      // the copy to the device
   std::vector<std::int32_t> sample_;  // (T + 1)
   std::vector<std::int32_t> labels_;  // (T + 1), unshifted; empty: the tokens themselves
+  std::vector<std::uint8_t> starts_;  // (T + 1), of documents; empty without documents
   std::int64_t label_tokens_ = 0;
 };
 

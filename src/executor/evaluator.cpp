@@ -20,6 +20,7 @@ Evaluator::Evaluator(TokenReader reader, const Config& config, const BatchShape&
       grid_(grid),
       samples_(samples_of(config.run.eval_steps, config.batch.global, reader_.samples())),
       global_batch_(config.batch.global),
+      shape_(shape),
       batch_(reader_, config.batch, shape, config.parallel.data, grid.data_rank(), arena),
       executor_(std::move(executor)),
       counts_(grid.pipeline_rank() == grid.shape().pipeline - 1 && grid.tensor_rank() == 0) {}
@@ -29,7 +30,7 @@ std::optional<double> Evaluator::loss(const std::function<bool()>& continues) {
   for (std::int64_t first = 0; first < samples_; first += global_batch_) {
     if (first > 0 && !continues()) return {};
     grid_.drain(batch_.pushed());
-    if (reads_batches(executor_.stage())) {
+    if (reads_batches(executor_.stage(), shape_)) {
       const FileScope working(grid_.watch());
       batch_.load(executor_.stream(), first, samples_);
     }

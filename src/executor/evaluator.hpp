@@ -30,6 +30,7 @@ class Evaluator {
   ProcessGrid& grid_;
   std::int64_t samples_;
   std::int64_t global_batch_;
+  BatchShape shape_;
   BatchLoader batch_;
   Executor executor_;
   bool counts_;  // this rank's loss enters the sum

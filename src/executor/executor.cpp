@@ -41,7 +41,9 @@ StepOutput Executor::run(const StepInput& input) {
   for (std::size_t at = 0; at < plan_.size(); ++at) {
     board.set_position(static_cast<int>(at));
     try {
+      if (input.stamps != nullptr) input.stamps[at].begin = stamp();
       execute(plan_[at]);
+      if (input.stamps != nullptr) input.stamps[at].end = stamp();
       ahead_.behind(plan_[at].kind, stream_);
       store_.progress();  // messages make progress only when they are tested
       messages_.progress();
@@ -79,6 +81,9 @@ void Executor::execute(const Op& op) {
       break;
     case OpKind::Backward:
       backward(op);
+      break;
+    case OpKind::WeightGradient:
+      weight_gradient(op);
       break;
     case OpKind::DropFrame:
       buffers_.release_frame(op);
@@ -161,6 +166,18 @@ void Executor::execute(const Op& op) {
     case OpKind::GradientNorm:
       gradient_norm();
       break;
+    case OpKind::Momentum:
+      optimizer_->momentum(stream_, op.block, op.part, input_->optimizer);
+      break;
+    case OpKind::DirectionGather:
+      optimizer_->gather_direction(stream_, op.block);
+      break;
+    case OpKind::Orthogonalize:
+      optimizer_->orthogonalize(stream_, op.block);
+      break;
+    case OpKind::DirectionBroadcast:
+      optimizer_->broadcast_direction(stream_, op.block);
+      break;
     case OpKind::Step:
       optimizer_->step(stream_, op.block, op.part, input_->optimizer);
       break;
@@ -211,6 +228,7 @@ Context Executor::context(const Op& op) {
           .scratch = buffers_.scratch(),
           .tokens = input_->batch->tokens(op.microbatch),
           .labels = input_->batch->labels(op.microbatch),
+          .positions = input_->batch->positions(op.microbatch),
           .training = optimizer_ != nullptr,
           .loss_scale = input_->loss_scale,
           .z_coefficient = input_->z_coefficient,
@@ -293,8 +311,15 @@ void Executor::backward(const Op& op) {
   const Tensor x = has_input ? buffers_.at(Kind::activation, input, m) : Tensor{};
   const Tensor dy = has_output ? buffers_.at(Kind::gradient, input + 1, m) : Tensor{};
   const Tensor dx = has_input ? buffers_.acquire(Kind::gradient, input, m) : Tensor{};
+  Context ctx = context(op);
+  Arena operands;
+  if (buffers_.keeps_operands(op)) {
+    const Tensor memory = buffers_.acquire_operands(op);
+    operands = Arena(memory.data(), static_cast<std::size_t>(memory.bytes()), memory.space());
+    ctx.operands = &operands;
+  }
   stage_.layer(op.chunk, op.layer)
-      .backward(context(op), store_.layer(op.chunk, op.layer, op.microbatch), x, dy, dx,
+      .backward(ctx, store_.layer(op.chunk, op.layer, op.microbatch), x, dy, dx,
                 buffers_.frame(op));
   if (input_->search != nullptr) [[unlikely]]
     input_->search->backward(stream_, layout_.global_chunk(op.chunk), op.layer,
@@ -304,6 +329,13 @@ void Executor::backward(const Op& op) {
   if (has_input && !layout_.passes_gradient(op.chunk, op.layer))
     buffers_.release(Kind::gradient, input, m);
   if (has_output) buffers_.release(Kind::gradient, input + 1, m);
+}
+
+void Executor::weight_gradient(const Op& op) {
+  stage_.layer(op.chunk, op.layer)
+      .weight_gradients(context(op), store_.layer(op.chunk, op.layer, op.microbatch),
+                        buffers_.operands(op));
+  buffers_.release_operands(op);
 }
 
 }  // namespace triax

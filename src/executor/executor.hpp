@@ -10,6 +10,7 @@
 #include "src/executor/pipeline_messages.hpp"
 #include "src/executor/run_ahead.hpp"
 #include "src/executor/step_buffers.hpp"
+#include "src/executor/step_recorder.hpp"
 #include "src/model/stage/stage.hpp"
 #include "src/schedule/plan.hpp"
 #include "src/schedule/stage_layout.hpp"
@@ -32,6 +33,8 @@ struct StepInput {
   StepOptions optimizer;  // unused by evaluation plans
   /// Receives the output of each layer, in a step that then changes nothing; null: a usual step.
   NonFiniteSearch* search = nullptr;
+  /// Receives the times of each instruction; null: the step is not traced.
+  OpStamps* stamps = nullptr;
 };
 
 struct StepOutput {
@@ -67,6 +70,7 @@ class Executor {
   void search_forward(const Op& op, const Tensor& y);
   void recompute(const Op& op);
   void backward(const Op& op);
+  void weight_gradient(const Op& op);
   void partition_input(const Op& op);
   void gather_input(const Op& op);
   Context context(const Op& op);

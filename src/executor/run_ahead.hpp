@@ -24,7 +24,8 @@ class RunAhead {
   /// Called after each instruction. Waits only for work that a host stream would have finished by
   /// then, so that the proofs about a plan still hold.
   void behind(OpKind kind, const Stream& stream) {
-    since_ += group_of(kind) == OpGroup::compute || kind == OpKind::Step;
+    since_ +=
+        group_of(kind) == OpGroup::compute || kind == OpKind::Step || kind == OpKind::Orthogonalize;
     if (since_ < interval) return;
     since_ = 0;
     Event& oldest = events_[next_];

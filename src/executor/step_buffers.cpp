@@ -27,7 +27,7 @@ std::size_t part_bytes(std::size_t boundary_bytes, int tensor_size) {
 }
 
 BufferPlan plan_buffers(const Stage& stage, const BatchShape& shape, std::int64_t width,
-                        const Peaks& peaks, const std::vector<std::vector<int>>& pools) {
+                        const Peaks& peaks, const PlanShape& plan_shape) {
   BufferPlan plan;
   plan.space = shape.space;
   plan.boundary_bytes = boundary_bytes(shape, width);
@@ -41,12 +41,20 @@ BufferPlan plan_buffers(const Stage& stage, const BatchShape& shape, std::int64_
   }
   plan.frames = peaks.frames;
   plan.frame_bytes.resize(peaks.frames.size(), 0);
+  const auto index = static_cast<std::size_t>(stage.place().stage);
+  plan.frame_pools = plan_shape.frame_pool[index];
+  if (!plan_shape.operand_pool.empty()) plan.operand_pools = plan_shape.operand_pool[index];
+  const auto fit = [&](int pool, std::size_t size) {
+    std::size_t& bytes = plan.frame_bytes[static_cast<std::size_t>(pool)];
+    bytes = std::max(bytes, size);
+  };
   bool recompute = false;
   for (int chunk = 0; chunk < stage.chunks(); ++chunk)
     for (int layer = 0; layer < stage.layers(chunk); ++layer) {
-      const int pool = pools[static_cast<std::size_t>(chunk)][static_cast<std::size_t>(layer)];
-      std::size_t& bytes = plan.frame_bytes[static_cast<std::size_t>(pool)];
-      bytes = std::max(bytes, stage.layer(chunk, layer).frame_bytes(shape));
+      const auto c = static_cast<std::size_t>(chunk), l = static_cast<std::size_t>(layer);
+      fit(plan.frame_pools[c][l], stage.layer(chunk, layer).frame_bytes(shape));
+      if (plan_shape.defers_weights(stage.place().stage, chunk, layer))
+        fit(plan.operand_pools[c][l], stage.layer(chunk, layer).operand_bytes(shape));
       recompute |= stage.layer(chunk, layer).recomputed();
     }
   plan.scratch_bytes =
@@ -55,12 +63,13 @@ BufferPlan plan_buffers(const Stage& stage, const BatchShape& shape, std::int64_
 }
 
 StepBuffers::StepBuffers(const BufferPlan& plan, const StageLayout& layout, int microbatches,
-                         const Shape& boundary, DType type, std::vector<std::vector<int>> pools)
+                         const Shape& boundary, DType type)
     : layout_(layout),
       microbatches_(microbatches),
       boundary_(boundary),
       type_(type),
-      pools_(std::move(pools)),
+      pools_(plan.frame_pools),
+      operand_pools_(plan.operand_pools),
       boundary_pool_("activations", plan.boundary_bytes, plan.boundaries, plan.source()),
       part_pool_("activations", plan.part_bytes, plan.parts, plan.source()),
       partitions_(plan.parts > 0),
@@ -68,6 +77,7 @@ StepBuffers::StepBuffers(const BufferPlan& plan, const StageLayout& layout, int 
               static_cast<std::size_t>(layout.layers() * microbatches), plan.space),
       boundary_slots_(static_cast<std::size_t>(2 * layout.boundaries() * microbatches), none),
       frame_slots_(static_cast<std::size_t>(layout.layers() * microbatches), none),
+      operand_slots_(frame_slots_),
       part_slots_(frame_slots_),
       scratch_memory_(plan.source().take("scratch", plan.scratch_bytes)),
       scratch_(scratch_memory_.data(), scratch_memory_.bytes(), scratch_memory_.space()) {
@@ -129,7 +139,7 @@ void StepBuffers::release(Kind kind, int id, int microbatch) {
 }
 
 Tensor StepBuffers::acquire_frame(const Op& op) {
-  frame_slots_[frame_index(op)] = frame_pools_[static_cast<std::size_t>(pool_of(op))].acquire();
+  frame_slots_[frame_index(op)] = frame_pools_[pool(pools_, op)].acquire();
   return frame(op);
 }
 
@@ -137,12 +147,28 @@ Tensor StepBuffers::frame(const Op& op) const {
   const int slot = frame_slots_[frame_index(op)];
   check(slot != none, "frame of chunk {} layer {} micro-batch {} is not in memory", op.chunk,
         op.layer, op.microbatch);
-  return frame_pools_[static_cast<std::size_t>(pool_of(op))].at(slot);
+  return frame_pools_[pool(pools_, op)].at(slot);
 }
 
 void StepBuffers::release_frame(const Op& op) {
-  frame_pools_[static_cast<std::size_t>(pool_of(op))].release(
-      std::exchange(frame_slots_[frame_index(op)], none));
+  frame_pools_[pool(pools_, op)].release(std::exchange(frame_slots_[frame_index(op)], none));
+}
+
+Tensor StepBuffers::acquire_operands(const Op& op) {
+  operand_slots_[frame_index(op)] = frame_pools_[pool(operand_pools_, op)].acquire();
+  return operands(op);
+}
+
+Tensor StepBuffers::operands(const Op& op) const {
+  const int slot = operand_slots_[frame_index(op)];
+  check(slot != none, "operands of chunk {} layer {} micro-batch {} are not in memory", op.chunk,
+        op.layer, op.microbatch);
+  return frame_pools_[pool(operand_pools_, op)].at(slot);
+}
+
+void StepBuffers::release_operands(const Op& op) {
+  frame_pools_[pool(operand_pools_, op)].release(
+      std::exchange(operand_slots_[frame_index(op)], none));
 }
 
 Tensor StepBuffers::acquire_part(const Op& op) {

@@ -28,8 +28,10 @@ struct BufferPlan {
   std::size_t part_bytes = 0;  // of a boundary's shard on a tensor rank
   int parts = 0;
   int inputs = 0;                        // of recomputed layers, or their parts, on the host
-  std::vector<std::size_t> frame_bytes;  // by pool
+  std::vector<std::size_t> frame_bytes;  // by pool, of frames and operands
   std::vector<int> frames;               // by pool
+  // Pools of each layer's frame and operands by [chunk][layer], as in PlanShape.
+  std::vector<std::vector<int>> frame_pools, operand_pools;
   std::size_t scratch_bytes = 0;
   MemorySpace space = MemorySpace::host;  // of all buffers
   DeviceArena* arena = nullptr;           // they are cut from it; null: each has memory of its own
@@ -45,16 +47,16 @@ std::size_t boundary_bytes(const BatchShape& shape, std::int64_t width);
 /// padded.
 std::size_t part_bytes(std::size_t boundary_bytes, int tensor_size);
 
-/// `pools`: frame pool of each layer by [chunk][layer], as in PlanShape.
+/// `plan`: of the stage's model.
 BufferPlan plan_buffers(const Stage& stage, const BatchShape& shape, std::int64_t width,
-                        const Peaks& peaks, const std::vector<std::vector<int>>& pools);
+                        const Peaks& peaks, const PlanShape& plan);
 
 /// Buffers under the numbers that plans use. Acquiring more than the plan's peaks is an internal
 /// error.
 class StepBuffers {
  public:
   StepBuffers(const BufferPlan& plan, const StageLayout& layout, int microbatches,
-              const Shape& boundary, DType type, std::vector<std::vector<int>> pools);
+              const Shape& boundary, DType type);
 
   enum class Kind { activation, gradient };
   /// Activation or gradient number `id` (StageLayout::boundary) of a micro-batch.
@@ -65,6 +67,16 @@ class StepBuffers {
   Tensor acquire_frame(const Op& op);
   Tensor frame(const Op& op) const;
   void release_frame(const Op& op);
+  /// The operands of the weight gradients of (chunk, layer, microbatch), and whether its Backward
+  /// leaves any.
+  bool keeps_operands(const Op& op) const {
+    return !operand_pools_.empty() &&
+           operand_pools_[static_cast<std::size_t>(op.chunk)][static_cast<std::size_t>(op.layer)] !=
+               no_operands;
+  }
+  Tensor acquire_operands(const Op& op);
+  Tensor operands(const Op& op) const;
+  void release_operands(const Op& op);
 
   /// This rank's shard of the input of (chunk, layer, microbatch), as bytes.
   Tensor acquire_part(const Op& op);
@@ -91,15 +103,17 @@ class StepBuffers {
   int slot(Kind kind, int id, int microbatch) const;
   std::size_t index(Kind kind, int id, int microbatch) const;
   std::size_t frame_index(const Op& op) const;
-  int pool_of(const Op& op) const {
-    return pools_[static_cast<std::size_t>(op.chunk)][static_cast<std::size_t>(op.layer)];
+  using Pools = std::vector<std::vector<int>>;  // by [chunk][layer]
+  static std::size_t pool(const Pools& pools, const Op& op) {
+    return static_cast<std::size_t>(
+        pools[static_cast<std::size_t>(op.chunk)][static_cast<std::size_t>(op.layer)]);
   }
 
   StageLayout layout_;
   int microbatches_;
   Shape boundary_;  // (local_rows, E)
   DType type_;      // of boundary elements
-  std::vector<std::vector<int>> pools_;
+  Pools pools_, operand_pools_;
   BufferPool boundary_pool_;
   std::vector<BufferPool> frame_pools_;
   BufferPool part_pool_;
@@ -107,6 +121,7 @@ class StepBuffers {
   HostInputs inputs_;
   std::vector<int> boundary_slots_;  // (kind, boundary, microbatch) -> buffer of the pool
   std::vector<int> frame_slots_;     // (layer, microbatch)
+  std::vector<int> operand_slots_;   // (layer, microbatch)
   std::vector<int> part_slots_;      // (layer, microbatch)
   Memory scratch_memory_;
   Arena scratch_;

@@ -68,6 +68,27 @@ TEST_F(BatchLoaderTest, CountsTheLabelTokensOfItsRank) {
   }
 }
 
+TEST_F(BatchLoaderTest, PositionsBeginAnewInEachDocument) {
+  const std::string file =
+      labelled_file(directory_.path("documents.h5"), {0, 1, 2, 3, 4, 5, 6}, {}, {0, 2, 5, 7});
+  TokenReader tokens({file}, length, false, 1);
+  tokens.find_documents(-1, false);
+  BatchShape shape = batch_shape(2, length, {4, 0, true});
+  ASSERT_EQ(shape.rows, 8);
+  BatchLoader plain(tokens, {2, 2, 1}, shape, 1, 0);
+  EXPECT_TRUE(plain.positions(0).empty());
+  const std::int64_t bytes = BatchLoader::bytes_of({2, 2, 1}, shape);
+  shape.documents = true;
+  EXPECT_EQ(BatchLoader::bytes_of({2, 2, 1}, shape), bytes / 2 * 3);
+  BatchLoader loader(tokens, {2, 2, 1}, shape, 1, 0);
+  loader.load(Stream(), 0);
+  EXPECT_THAT(values(loader.positions(0)), ElementsAre(0, 1, 0, 0, 1, 0, -1, -1));
+  EXPECT_THAT(values(loader.tokens(0)), ElementsAre(0, 1, 2, 3, 4, 5, -1, -1));
+  EXPECT_THAT(values(loader.labels(0)), ElementsAre(1, 2, 3, 4, 5, 6, -1, -1));
+  loader.load(Stream(), 0, 1);
+  EXPECT_THAT(values(loader.positions(0)), ElementsAre(0, 1, 0, 0, 0, 0, -1, -1));
+}
+
 // The mapping's last page reads as zeros beyond the end of the file, and zeros are tokens too.
 TEST_F(BatchLoaderTest, AFileThatWasMadeShorterIsAnError) {
   const TokenReader tokens = reader();

@@ -26,10 +26,9 @@ struct OneStage {
         stage(make_stage(config, 0, 0)),
         shape(batch_shape(config.batch.micro, config.data.sequence_length, {})),
         layout(plans.shape, 0),
-        plan(plan_buffers(stage, shape, config.model.hidden, plans.peaks[0],
-                          plans.shape.frame_pool[0])),
+        plan(plan_buffers(stage, shape, config.model.hidden, plans.peaks[0], plans.shape)),
         buffers(plan, layout, plans.shape.microbatches, {shape.local_rows, config.model.hidden},
-                shape.type, plans.shape.frame_pool[0]) {}
+                shape.type) {}
 };
 
 using Kind = StepBuffers::Kind;
@@ -98,8 +97,8 @@ TEST(BufferPlan, PartsOfABoundaryAreEqual) {
   config.model.intermediate = 96;
   config.parallel.tensor = 3;
   config.parallel.sequence_parallel = false;
-  const BufferPlan plan = plan_buffers(make_stage(config, 0, 0), setup.shape, 64, peaks,
-                                       setup.plans.shape.frame_pool[0]);
+  const BufferPlan plan =
+      plan_buffers(make_stage(config, 0, 0), setup.shape, 64, peaks, setup.plans.shape);
   EXPECT_EQ(plan.part_bytes, 10923U);
   EXPECT_EQ(plan.boundary_bytes, 32769U);
   EXPECT_EQ(plan.memory().boundaries,
@@ -137,8 +136,7 @@ TEST(StepBuffers, APartStandsForABoundary) {
   BufferPlan plan = setup.plan;
   plan.parts = 1;
   plan.part_bytes = plan.boundary_bytes / 2;
-  StepBuffers buffers(plan, setup.layout, 4, {128, 64}, DType::f32,
-                      setup.plans.shape.frame_pool[0]);
+  StepBuffers buffers(plan, setup.layout, 4, {128, 64}, DType::f32);
   const Op op{OpKind::PartitionInput, 0, 2, 1, 0};
   const Tensor part = buffers.acquire_part(op);
   EXPECT_EQ(part.bytes(), 128 * 64 * 4 / 2);

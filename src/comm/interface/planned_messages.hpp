@@ -137,6 +137,11 @@ constexpr Messages planned_all_gather(int ranks, std::uint64_t output_bytes) {
   if (ranks <= 1 || output_bytes == 0) return {};
   return {.all_gather = ring::all_gather(ranks, output_bytes), .staged = output_bytes};
 }
+/// Counted with the all-gathers, whose trip round the ring it is.
+constexpr Messages planned_broadcast(int ranks, std::uint64_t bytes) {
+  if (ranks <= 1 || bytes == 0) return {};
+  return {.all_gather = ring::broadcast(ranks, bytes), .staged = bytes};
+}
 constexpr Messages planned_send(std::uint64_t bytes) {
   return {.send = ring::send(bytes), .staged = bytes};
 }
