@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "kernels/base/mpi/agree.hpp"
+#include "src/checkpoint/adapter_base.hpp"
 #include "src/checkpoint/checkpoint.hpp"
 #include "src/config/model/huggingface.hpp"
 #include "src/huggingface/huggingface_export.hpp"
@@ -31,6 +32,8 @@ void save_weights(const Stream& stream, const std::string& path, const Config& c
   header.job = header.grid = "{}";
   header.model = huggingface_config(config.model);
   header.version = version;
+  if (config.model.lora)
+    header.adapter = adapter_text(config.model, base_fingerprint(config.model.weights));
   save_checkpoint(stream, path, header, config.model, store, nullptr, grid, {}, &tokenizer);
 }
 

@@ -9,7 +9,8 @@
 namespace triax {
 
 /// Lines for the user about names in model.weights that differ from the model's; none where that is
-/// empty. Error if a tensor of the model is missing or has another shape.
+/// empty. Error if a tensor of the model, or of the adapter in model.lora.from, is missing or has
+/// another shape, or if that adapter has a value that is not finite.
 std::vector<std::string> check_weights(const ModelConfig& model);
 
 }  // namespace triax
