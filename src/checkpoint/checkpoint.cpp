@@ -21,16 +21,16 @@ template <class Visit>
 void each_saved(const Stream& stream, ParameterStore& store, Optimizer* optimizer, Visit&& visit) {
   for (int b = 0; b < static_cast<int>(store.blocks().size()); ++b) {
     const ParameterBlock& block = store.blocks()[static_cast<std::size_t>(b)];
-    if (block.duplicate) continue;
+    if (block.duplicate || !block.saved) continue;
     const auto owned = [](const Piece& piece) { return piece.owner; };
     const auto save = [&](const std::string& group, const BlockView& view) {
       each_part(block, intersect(block.own, view.range), view, owned,
                 [&](const HeldSlice& part) { visit(group + part.name(), part); });
     };
     const auto save_state = [&](const StateKind& kind, const BlockView& view) {
-      each_state_part(
-          block, kind, intersect(block.own, view.range), view, owned,
-          [&](const HeldSlice& part) { visit(state_group(kind.name) + part.name(), part); });
+      if (!has_state(kind, block)) return;
+      each_state_part(block, kind, intersect(block.own, view.range), view, owned,
+                      [&](const HeldSlice& part) { visit(state_group(kind) + part.name(), part); });
     };
     store.visit_weights(stream, b, Access::read,
                         [&](const BlockView& weights) { save(weight_group, weights); });
@@ -93,15 +93,19 @@ std::int64_t staging_bytes(const std::vector<ParameterBlock>& blocks, DType type
 
 std::int64_t snapshot_bytes(const std::vector<ParameterBlock>& blocks, DType type,
                             const std::vector<StateKind>& states) {
-  std::int64_t of_an_element = type == DType::f32 ? 0 : std::int64_t{sizeof(float)};  // master
-  for (const StateKind& state : states)
-    of_an_element += static_cast<std::int64_t>(size_of(state.saved_type()));
-  const auto all_kinds = std::ssize(states) + (type == DType::f32 ? 0 : 1);
   std::int64_t bytes = 0;
   for (const ParameterBlock& block : blocks) {
-    if (block.duplicate) continue;
-    const std::int64_t state = block.trained ? of_an_element : 0;
-    const std::int64_t kinds = block.trained ? all_kinds : 0;
+    if (block.duplicate || !block.saved) continue;
+    std::int64_t state = 0, kinds = 0;  // bytes of an element, number
+    if (block.trained && type != DType::f32) {
+      state += std::int64_t{sizeof(float)};  // master
+      ++kinds;
+    }
+    for (const StateKind& each : states)
+      if (block.trained && has_state(each, block)) {
+        state += static_cast<std::int64_t>(size_of(each.saved_type()));
+        ++kinds;
+      }
     // With padding: the same number on every data rank.
     bytes += block.own.count() * (static_cast<std::int64_t>(size_of(type)) + state);
     std::int64_t most = 0;  // of a parameter
@@ -136,16 +140,17 @@ std::vector<CheckpointTensor> checkpoint_tensors(const ModelConfig& model,
                                                  const Optimizer* optimizer) {
   std::vector<CheckpointTensor> tensors;
   const std::vector<GlobalTensor> all = global_tensors(model);
-  const auto add = [&](const std::string& group, DType type) {
+  const auto add = [&](const std::string& group, DType type, const StateKind& of = {}) {
     for (const GlobalTensor& tensor : all)
-      if (tensor.trained || group == weight_group)
+      if ((tensor.trained || group == weight_group) && (tensor.adapter || !model.lora) &&
+          of.of(tensor.matrix))
         tensors.push_back({group + tensor.name, type, tensor.shape});
   };
   add(weight_group, store.type());
   if (optimizer != nullptr) {
     if (optimizer->has_master()) add(master_group, DType::f32);
     for (const StateKind& state : optimizer->states())
-      add(state_group(state.name), state.saved_type());
+      add(state_group(state), state.saved_type(), state);
   }
   return tensors;
 }

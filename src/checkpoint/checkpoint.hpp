@@ -22,9 +22,14 @@ inline constexpr const char* master_group = "/master/";
 
 struct RunTokenizer;
 
-/// Writes `path`: /model, and of trained tensors a group in /optimizer for each state of the
-/// optimizer, and /master where the weights are 16-bit. `optimizer` null: /model alone. `tokenizer`
-/// null: none. Collective over the grid. Returns the text of CheckpointWriter::publish.
+/// Weights of a checkpoint to compute with: the trained ones, or their running average (run.ema).
+/// Tensors that were frozen have one value.
+enum class SavedWeights : std::uint8_t { trained, average };
+
+/// Writes `path`: /model (of a model with adapters, these alone), and of trained tensors a group in
+/// /optimizer for each state of the optimizer, and /master where the weights are 16-bit.
+/// `optimizer` null: /model alone. `tokenizer` null: none. Collective over the grid. Returns the
+/// text of CheckpointWriter::publish.
 std::string save_checkpoint(const Stream& stream, const std::string& path,
                             const CheckpointHeader& header, const ModelConfig& model,
                             ParameterStore& store, Optimizer* optimizer, const ProcessGrid& grid,
@@ -72,9 +77,16 @@ std::vector<std::string> model_changes(const CheckpointHeader& header, const Mod
 /// of trained tensors (from the weights, and zeros, where the file has none). The file's model must
 /// be the store's (check_same_model). Collective: every rank passes its own store, and the ranks
 /// share what they read. Error on all ranks if the data are damaged; the state is then undefined.
-/// `memory`: LoaderOptions::memory.
+/// `memory`: LoaderOptions::memory. `weights`: which, if no `optimizer` is given.
 void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
                         const ModelConfig& model, ParameterStore& store, Optimizer* optimizer,
-                        const Ranks& ranks, std::span<std::byte> memory = {});
+                        const Ranks& ranks, std::span<std::byte> memory = {},
+                        SavedWeights weights = SavedWeights::trained);
+
+/// restore_checkpoint of the weights alone. A checkpoint of adapters is completed by the base in
+/// model.weights. Collective.
+void restore_model(const Stream& stream, const CheckpointReader& reader, const ModelConfig& model,
+                   ParameterStore& store, const Ranks& ranks,
+                   SavedWeights weights = SavedWeights::trained);
 
 }  // namespace triax

@@ -45,7 +45,12 @@ std::map<std::string, json> values_of(const json& job) {
   std::map<std::string, json> values;
   for (const char* section : sections)
     if (job.contains(section)) flatten(section, job[section], values);
-  if (job.contains("run") && job["run"].contains("seed")) values["run.seed"] = job["run"]["seed"];
+  // Dropout alone may change: other adapters are an error (adapter_differences).
+  if (job.contains("lora") && job["lora"].is_object())
+    values["lora.lora_dropout"] = job["lora"].value("lora_dropout", json(0.0));
+  for (const char* key : {"seed", "ema"})
+    if (job.contains("run") && job["run"].contains(key))
+      flatten(fmt::format("run.{}", key), job["run"][key], values);
   return values;
 }
 

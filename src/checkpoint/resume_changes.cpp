@@ -19,6 +19,7 @@ using nlohmann::json;
 
 const char* const tokens_key = "triax.data_tokens";
 const char* const losses_key = "triax.losses";
+const char* const validation_key = "triax.validation";
 
 // Value of a dotted key; null if there is none.
 json saved_value(const std::string& job, std::string key) {
@@ -69,10 +70,11 @@ std::optional<std::int64_t> saved_integer(const std::string& job, const std::str
 // Adds to the section "triax" that job.json has too; loading a job ignores these keys.
 std::string job_for_checkpoint(const std::string& resolved, std::int64_t tokens,
                                const std::string& losses, const std::string& starts,
-                               const std::string& tokenizer) {
+                               const std::string& tokenizer, const std::string& validation) {
   auto job = nlohmann::ordered_json::parse(resolved);
   job["triax"]["data_tokens"] = tokens;
   if (!losses.empty()) job["triax"]["losses"] = nlohmann::ordered_json::parse(losses);
+  if (!validation.empty()) job["triax"]["validation"] = nlohmann::ordered_json::parse(validation);
   if (!starts.empty()) job["triax"][starts_key] = nlohmann::ordered_json::parse(starts);
   if (!tokenizer.empty()) job["triax"][tokenizer_key] = nlohmann::ordered_json::parse(tokenizer);
   return job.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
@@ -81,6 +83,20 @@ std::string job_for_checkpoint(const std::string& resolved, std::int64_t tokens,
 std::string resume_losses(const CheckpointHeader& header, const std::string& resolved) {
   const json losses = saved_value(header.job, losses_key);
   return losses.is_object() && same_training_data(header.job, resolved) ? losses.dump() : "";
+}
+
+std::string resume_validation(const CheckpointHeader& header, const std::string& resolved) {
+  const json state = saved_value(header.job, validation_key);
+  for (const char* key : {"data.seq_length", "run.eval_steps"})
+    if (saved_value(header.job, key) != saved_value(resolved, key)) return {};
+  const auto files = [](const std::string& job) {
+    return saved_value(job, "data.valid").get<std::vector<std::string>>();
+  };
+  if (!state.is_object() || !saved_value(header.job, "data.valid").is_array() ||
+      !saved_value(resolved, "data.valid").is_array() ||
+      !same_files(files(header.job), files(resolved)))
+    return {};
+  return state.dump();
 }
 
 bool blends_data(const CheckpointHeader& header, const DataConfig& data) {

@@ -17,16 +17,22 @@ namespace triax {
 std::optional<std::int64_t> saved_integer(const std::string& job, const std::string& key);
 
 /// Job text for a checkpoint: `resolved` with the number of tokens of the training data (the files
-/// may change under the same name), LossSpikes::state(), starts_text() and tokenizer_text() added.
+/// may change under the same name), LossSpikes::state(), starts_text(), tokenizer_text() and
+/// BestLoss::state() added.
 /// They are keys of the job instead of HDF5 attributes, because an older triax treats a file with
 /// an unknown attribute as damaged.
 std::string job_for_checkpoint(const std::string& resolved, std::int64_t tokens,
                                const std::string& losses = {}, const std::string& starts = {},
-                               const std::string& tokenizer = {});
+                               const std::string& tokenizer = {},
+                               const std::string& validation = {});
 
 /// LossSpikes::state() from the checkpoint; empty if it has none or was written with other training
 /// data.
 std::string resume_losses(const CheckpointHeader& header, const std::string& resolved);
+
+/// BestLoss::state() from the checkpoint; empty if it has none or was written with other validation
+/// data, whose losses cannot be compared.
+std::string resume_validation(const CheckpointHeader& header, const std::string& resolved);
 
 /// Key of data_state_text() in the section "triax" of a checkpoint's job.
 inline constexpr const char* data_state_key = "data_state";

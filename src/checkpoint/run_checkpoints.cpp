@@ -10,6 +10,7 @@
 #include "io/checkpoint/checkpoint_directory.hpp"
 #include "io/checkpoint/checkpoint_writer.hpp"
 #include "kernels/base/mpi/agree.hpp"
+#include "src/checkpoint/adapter_base.hpp"
 #include "src/checkpoint/optimizer_states.hpp"
 #include "src/checkpoint/resume_changes.hpp"
 #include "src/checkpoint/resume_data.hpp"
@@ -28,6 +29,7 @@ RunCheckpoints::RunCheckpoints(const PlacedConfig& config, const std::string& jo
       store_(store),
       optimizer_(optimizer),
       tokenizer_(std::move(tokenizer)),
+      base_(config.model.lora ? base_fingerprint(config.model.weights) : std::string()),
       copies_(store.space()) {
   if (!takes_copy(config_)) return;
   snapshot_ = std::make_unique<CheckpointSnapshot>(
@@ -50,9 +52,10 @@ CheckpointHeader RunCheckpoints::header(const RunPosition& at,
   header.samples = at.samples;
   header.job =
       with_data_state(job_for_checkpoint(job_, at.data_tokens, at.losses, starts_text(optimizer_),
-                                         tokenizer_text(tokenizer_)),
+                                         tokenizer_text(tokenizer_), at.validation),
                       at.data_state);
   header.model = huggingface_config(config_.model);
+  header.adapter = adapter_text(config_.model, base_);
   header.grid =
       fmt::format(R"({{"data": {}, "pipeline": {}, "tensor": {}}})", config_.parallel.data,
                   config_.parallel.pipeline, config_.parallel.tensor);
@@ -96,9 +99,11 @@ void RunCheckpoints::prepare_publishing() const {
 void RunCheckpoints::published(std::int64_t step, const std::string& unsafe) {
   newest_ = step;
   unproven_ = -1;
+  if (step == next_best_) best_ = next_best_;
   say([&] {
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun_;
     spdlog::info("checkpoint {} ({:.1f} s)", path(step), taken.count());
+    after_publishing_(step, path(step), taken.count());
     if (!unsafe.empty()) return spdlog::warn("{}. Older checkpoints are kept", unsafe);
     prune();
     if (!spared_.empty()) unproven_ = step;
@@ -110,7 +115,7 @@ void RunCheckpoints::prune() {
   const CheckpointConfig& config = config_.checkpoint;
   spared_.clear();
   try {
-    spared_ = prune_checkpoints(config.directory, config.keep, within_);
+    spared_ = prune_checkpoints(config.directory, config.keep, within_, best_);
   } catch (const std::exception& error) {  // not worth ending the run for
     say([&] { spdlog::warn("{}", error.what()); });
   }
@@ -140,6 +145,19 @@ void RunCheckpoints::judge(std::int64_t within, bool beyond) {
   prune();
 }
 
+bool RunCheckpoints::keep_best(std::int64_t step) {
+  next_best_ = step;
+  if (writer_ && header_.step == step) return true;
+  const FileScope working(grid_.watch());
+  std::string there;
+  agreed(grid_, [&] {
+    if (grid_.rank() == 0 && std::filesystem::exists(path(step))) there = "yes";
+  });
+  if (broadcast_text(grid_, there).empty()) return false;
+  best_ = step;
+  return true;
+}
+
 void RunCheckpoints::log_unproven() const {
   if (unproven_ < 0 || beyond_ || spared_.empty()) return;
   say([&] {
@@ -157,11 +175,11 @@ void RunCheckpoints::resumed(const std::string& file, std::int64_t step) {
   // the next file is written.
   const CheckpointConfig& config = config_.checkpoint;
   const auto files = std::ssize(list_checkpoints(config.directory));
-  if (files <= config.keep + 1) unproven_ = step;
+  if (files <= config.keep + 1 + (best_ >= 0 ? 1 : 0)) unproven_ = step;
 }
 
 void RunCheckpoints::go_back() {
-  newest_ = unproven_ = -1;
+  newest_ = unproven_ = best_ = next_best_ = -1;
 }
 
 void RunCheckpoints::start(const Stream& stream, const RunPosition& at,

@@ -22,13 +22,14 @@ struct RunPosition {
   std::int64_t data_tokens = 0;       // of all training data
   std::string losses = {};            // LossSpikes::state()
   std::string data_state = {};        // data_state_text()
+  std::string validation = {};        // BestLoss::state()
 };
 
 /// Writes the checkpoint of a step, then removes older ones beyond checkpoint.keep, except the
-/// newest one whose loss was within the spike limit. Rank 0 logs it. With checkpoint.async,
-/// training continues while the state is copied (until the optimizer's next update) and while the
-/// file is written from the copy. A failed write is retried once. All functions except writing()
-/// are collective.
+/// newest one whose loss was within the spike limit, and the best one. Rank 0 logs it. With
+/// checkpoint.async, training continues while the state is copied (until the optimizer's next
+/// update) and while the file is written from the copy. A failed write is retried once. All
+/// functions except writing() are collective.
 class RunCheckpoints {
  public:
   /// `job`: CheckpointHeader::job. All arguments outlive the object. It registers with `optimizer`:
@@ -40,6 +41,11 @@ class RunCheckpoints {
   /// `action` is called on rank 0 before a file gets its final name: it syncs whatever must be on
   /// disk by then.
   void before_publishing(std::function<void()> action) { before_publishing_ = std::move(action); }
+
+  /// `action` is called on rank 0 after a file got its final name, with the seconds since its write
+  /// began.
+  using Published = std::function<void(std::int64_t step, const std::string& file, double seconds)>;
+  void after_publishing(Published action) { after_publishing_ = std::move(action); }
 
   /// Returns when the file is written; a failed write is retried once. `loss_scale`:
   /// LossScaler::state(). Error on all ranks if both tries fail; earlier files are untouched then.
@@ -57,6 +63,12 @@ class RunCheckpoints {
   /// an older, proven one. `beyond`: the last loss was beyond the spike limit; a line then names
   /// the file that is kept for that.
   void judge(std::int64_t within, bool beyond);
+  /// Called with the step of the lowest validation loss (checkpoint.keep_best). From the time that
+  /// its file is published, that file stays, and the one before it no longer does. Returns whether
+  /// there is such a file, or it is being written.
+  bool keep_best(std::int64_t step);
+  /// Step of the best file; -1: there is none.
+  std::int64_t best() const { return best_; }
   /// Called at the end of a run. If the newest file is unproven, logs the older one that is kept.
   void log_unproven() const;
   /// Called on rank 0 when the run resumes from `file` of step `step`. If `file` lies in the run's
@@ -94,7 +106,9 @@ class RunCheckpoints {
   ParameterStore& store_;
   Optimizer& optimizer_;
   const RunTokenizer tokenizer_;
+  const std::string base_;  // base_fingerprint of the adapters' base; empty: no adapters
   std::function<void()> pause_ = [] {}, before_publishing_ = [] {};
+  Published after_publishing_ = [](std::int64_t, const std::string&, double) {};
 
   Stream copies_;                                 // stream of the copies into the snapshot
   std::unique_ptr<CheckpointSnapshot> snapshot_;  // null if checkpoint.async is off
@@ -103,6 +117,7 @@ class RunCheckpoints {
   std::int64_t newest_ = -1;                      // newest()
   std::int64_t within_ = std::numeric_limits<std::int64_t>::max();  // judge()
   bool beyond_ = false;                                             // judge()
+  std::int64_t best_ = -1, next_best_ = -1;  // keep_best(): the file that stays; its successor
   // Rank 0 only. File kept beside the newest checkpoint.keep, and the one last logged.
   std::string spared_, spared_logged_;
   // Rank 0 only. Step of the newest file while it is unproven and older ones are kept; -1: none.

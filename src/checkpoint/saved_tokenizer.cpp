@@ -55,6 +55,7 @@ RunTokenizer run_tokenizer(TokenizerFiles files) {
     tokenizer.hash = opened.tokenizer->fingerprint();
     tokenizer.format = opened.format;
     tokenizer.vocabulary = opened.tokenizer->vocabulary();
+    tokenizer.end_token = opened.tokenizer->end_token().value_or(-1);
   }
   tokenizer.datasets = datasets_of(files);
   tokenizer.files = std::move(files);
@@ -80,14 +81,15 @@ RunTokenizer shared_tokenizer(const Ranks& ranks, RunTokenizer tokenizer) {
   json all = {{"name", tokenizer.name},
               {"hash", tokenizer.hash},
               {"format", tokenizer.format},
-              {"vocabulary", tokenizer.vocabulary}};
+              {"vocabulary", tokenizer.vocabulary},
+              {"end_token", tokenizer.end_token}};
   for (const CheckpointTensor& dataset : tokenizer.datasets)
     all["datasets"].push_back({dataset.name, dataset.shape.elements()});
   const std::string text =
       broadcast_text(ranks, all.dump(-1, ' ', false, json::error_handler_t::replace));
   if (ranks.rank == 0) return tokenizer;
   all = json::parse(text);
-  RunTokenizer shared{all["name"], all["hash"], all["format"], all["vocabulary"]};
+  RunTokenizer shared{all["name"], all["hash"], all["format"], all["vocabulary"], all["end_token"]};
   for (const json& dataset : all.value("datasets", json::array()))
     shared.datasets.push_back(
         {dataset[0].get<std::string>(), DType::u8, {dataset[1].get<std::int64_t>()}});

@@ -20,6 +20,7 @@ struct RunTokenizer {
   std::string hash;    // Tokenizer::fingerprint(); empty: not known
   std::string format;  // empty: only the hash is known
   std::int64_t vocabulary = 0;
+  std::int64_t end_token = -1;                  // -1: none, or not known
   std::vector<CheckpointTensor> datasets = {};  // of its files, the same on all ranks
   TokenizerFiles files = {};                    // on rank 0
 };
