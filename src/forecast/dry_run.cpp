@@ -81,6 +81,11 @@ std::string row_of(const std::string& label, std::size_t width, const KindBytes&
   return row + fmt::format(" {:>10.1f}\n", mib(static_cast<double>(bytes.total())));
 }
 
+// The steps of run.epochs may not be counted yet.
+std::string samples_text(const SourcePlan& source, std::int64_t steps) {
+  return steps == 0 ? "" : fmt::format("; {:.0f} samples in {} steps", source.samples, steps);
+}
+
 }  // namespace
 
 std::string memory_text(const KindBytes& bytes) {
@@ -150,8 +155,8 @@ std::string dry_run_table(const JobPlan& plan, const MemoryLimit& limit) {
                       mib(limit.bytes), std::floor(limit.bytes / largest));
   text += fmt::format("a step sends, all ranks together: {}\n", messages_text(plan.messages));
   for (const SourcePlan& source : plan_sources(plan.config))
-    text += fmt::format("source {}: {} file(s), {}; {:.0f} samples in {} steps\n", source.name,
-                        source.files, source.share, source.samples, plan.config.run.steps);
+    text += fmt::format("source {}: {} file(s), {}{}\n", source.name, source.files, source.share,
+                        samples_text(source, plan.config.run.steps));
   return text;
 }
 

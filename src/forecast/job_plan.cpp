@@ -36,10 +36,14 @@ std::int64_t library_bytes(const PlacedConfig& config) {
 
 }  // namespace
 
+std::int64_t program_bytes(const PlacedConfig& config) {
+  const std::int64_t now = resident_bytes();  // measured before the libraries are queried
+  return now + library_bytes(config);
+}
+
 JobPlan plan_job(const PlacedConfig& config) {
   check_groups_match(config.optimizer, config.model);
-  const std::int64_t now = resident_bytes();  // measured before the libraries are queried
-  const std::int64_t program = now + library_bytes(config);
+  const std::int64_t program = program_bytes(config);
   StepPlans steps = step_plans(config);
   MemoryPlan memory(config, steps, program);
   MessagePlan messages = plan_messages(config, steps);

@@ -15,6 +15,10 @@ struct JobPlan {
   MessagePlan messages;
 };
 
+/// Bytes of a process of the job before it allocates, libraries included: this process now, and
+/// what they will load. Requires a KernelRuntime.
+std::int64_t program_bytes(const PlacedConfig& config);
+
 /// Requires a KernelRuntime; allocates little memory. UsageError if the schedule cannot be built
 /// for the job.
 JobPlan plan_job(const PlacedConfig& config);

@@ -10,6 +10,7 @@
 #include "src/executor/batch_loader.hpp"
 #include "src/executor/executor.hpp"
 #include "src/launch/own_checkpoints.hpp"
+#include "src/state/optimizer/packed_states.hpp"
 #include "src/state/weights/initial_weights.hpp"
 
 namespace triax {
@@ -22,7 +23,7 @@ std::int64_t op_bytes(const Plan& plan) {
 BufferPlan buffer_plan(const PlacedConfig& config, const StepPlans& plans, const Stage& stage) {
   const auto index = static_cast<std::size_t>(stage.place().stage);
   return plan_buffers(stage, batch_shape(config, stage.place().tensor), config.model.hidden,
-                      plans.peaks[index], plans.shape.frame_pool[index]);
+                      plans.peaks[index], plans.shape);
 }
 
 // Largest number of inputs of recomputed layers that a stage keeps at once, each from the layer's
@@ -76,8 +77,10 @@ std::int64_t bytes_of_sums(const PlacedConfig& config, const Stage& stage, const
   return static_cast<std::int64_t>(most);
 }
 
-RankMemory plan_place(const PlacedConfig& config, const StepPlans& plans, int stage_index,
-                      int tensor_rank, std::int64_t program) {
+}  // namespace
+
+RankMemory rank_memory(const PlacedConfig& config, const StepPlans& plans, int stage_index,
+                       int tensor_rank, std::int64_t program) {
   const Stage stage = make_stage(config, stage_index, tensor_rank, StageUse::plan);
   const std::vector<ParameterBlock> blocks = lay_out_blocks(stage, data_shard(config, 0));
   const Allocations allocations = planned_allocations(config, plans, stage);
@@ -107,8 +110,6 @@ RankMemory plan_place(const PlacedConfig& config, const StepPlans& plans, int st
   }
   return memory;
 }
-
-}  // namespace
 
 int nccl_groups(const PlacedConfig& config) {
   const ParallelConfig& parallel = config.parallel;
@@ -189,12 +190,16 @@ constexpr std::int64_t structure_bytes = std::int64_t{6} << 20;
 std::int64_t saved_bytes(const std::vector<ParameterBlock>& blocks,
                          const std::vector<StateKind>& states) {
   constexpr auto of_a_weight = std::int64_t{sizeof(float)};
-  std::int64_t of_a_trained_one = 2 * of_a_weight;
-  for (const StateKind& state : states)
-    of_a_trained_one += static_cast<std::int64_t>(size_of(state.saved_type()));
   std::int64_t bytes = 0;
-  for (const ParameterBlock& block : blocks)
-    bytes += block.elements * (block.trained ? of_a_trained_one : of_a_weight);
+  for (const ParameterBlock& block : blocks) {
+    if (!block.saved) continue;
+    std::int64_t of_an_element = of_a_weight;
+    if (block.trained) of_an_element += of_a_weight;  // master
+    for (const StateKind& state : states)
+      if (block.trained && has_state(state, block))
+        of_an_element += static_cast<std::int64_t>(size_of(state.saved_type()));
+    bytes += block.elements * of_an_element;
+  }
   return bytes;
 }
 
@@ -220,7 +225,7 @@ MemoryPlan::MemoryPlan(const PlacedConfig& config, const StepPlans& plans, std::
     : grid_(grid_shape(config.parallel)) {
   for (int stage = 0; stage < grid_.pipeline; ++stage)
     for (int rank = 0; rank < grid_.tensor; ++rank)
-      places_.push_back(plan_place(config, plans, stage, rank, program));
+      places_.push_back(rank_memory(config, plans, stage, rank, program));
 }
 
 const RankMemory& MemoryPlan::of(int rank) const {

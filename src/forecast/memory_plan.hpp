@@ -115,6 +115,10 @@ std::int64_t plan_bytes(const StepPlans& plans);
 /// Largest temporary bytes of loading weights and of saving and restoring checkpoints.
 std::int64_t staging_of(const PlacedConfig& config, const std::vector<ParameterBlock>& blocks);
 
+/// Memory of a rank of a stage, by its tensor rank. `program`: as for MemoryPlan.
+RankMemory rank_memory(const PlacedConfig& config, const StepPlans& plans, int stage,
+                       int tensor_rank, std::int64_t program);
+
 class MemoryPlan {
  public:
   /// `program`: bytes of the process before it allocates.

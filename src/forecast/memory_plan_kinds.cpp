@@ -28,6 +28,7 @@ std::vector<DevicePart> device_parts(const Allocations& is) {
       {"loaded parameters", &KindBytes::gathered, is.state.stored.loaded},
       {"moments", &KindBytes::optimizer, is.optimizer.moments - is.optimizer.host_moments},
       {"master weights", &KindBytes::master, is.optimizer.master - is.optimizer.host_master},
+      {"orthogonalization", &KindBytes::buffers, is.optimizer.orthogonalization},
       {"activations", &KindBytes::activations, is.step.boundaries},
       {"frames", &KindBytes::activations, is.step.frames},
       {"scratch", &KindBytes::buffers, is.step.scratch},
@@ -86,11 +87,11 @@ KindBytes by_kind(const Allocations& allocations, std::int64_t program) {
   bytes.gathered =
       footprint(allocations.state.whole_gradients) + footprint(allocations.state.gathered);
   bytes.activations = footprint(allocations.step.boundaries) + footprint(allocations.step.frames);
-  bytes.buffers = footprint(allocations.step.scratch) +
-                  footprint(allocations.state.stored.buffers) +
-                  footprint(allocations.optimizer.buffers) + allocations.optimizer.host_step +
-                  footprint(allocations.snapshot) + allocations.batches + allocations.tables +
-                  allocations.plans + allocations.staging + program;
+  bytes.buffers =
+      footprint(allocations.step.scratch) + footprint(allocations.state.stored.buffers) +
+      footprint(allocations.optimizer.buffers) + allocations.optimizer.host_step +
+      footprint(allocations.optimizer.orthogonalization) + footprint(allocations.snapshot) +
+      allocations.batches + allocations.tables + allocations.plans + allocations.staging + program;
   return bytes;
 }
 

@@ -6,7 +6,7 @@
 
 #include "src/comm/device/staging_memory.hpp"
 #include "src/executor/step_buffers.hpp"
-#include "src/model/projections.hpp"
+#include "src/model/block/projections.hpp"
 
 namespace triax {
 namespace {
@@ -23,8 +23,9 @@ std::map<Op, std::uint64_t> counted(const Plan& plan) {
 }
 
 // Whether the message differs between the data ranks of a shard group: under ZeRO-2 and ZeRO-3 each
-// sums only the gradients it keeps.
+// sums only the gradients it keeps, and each orthogonalises its own matrices.
 bool depends_on_data_rank(const Op& op, const StateOptions& options) {
+  if (op.kind == OpKind::Orthogonalize) return options.shard.size > 1;
   return op.kind == OpKind::TensorSum && options.shard.cuts_gradients();
 }
 
@@ -49,7 +50,7 @@ class Counter {
     for (int rank = 0; rank < options_.shard.size; ++rank) {
       for (ParameterBlock& block : blocks)
         block.gradients = part_of_rank(block.elements, options_.shard.size, rank);
-      const OpMessages own(config_, stage, blocks);
+      const OpMessages own(config_, stage, blocks, rank);
       for (const auto& [op, count] : ops)
         if (depends_on_data_rank(op, options_)) add(own.of(op), count * groups);
     }
@@ -68,7 +69,7 @@ class Counter {
 }  // namespace
 
 OpMessages::OpMessages(const PlacedConfig& config, const Stage& stage,
-                       const std::vector<ParameterBlock>& blocks)
+                       const std::vector<ParameterBlock>& blocks, int data_rank)
     : groups_(config),
       shape_(batch_shape(config, stage.place().tensor)),
       boundary_bytes_(boundary_bytes(shape_, config.model.hidden)) {
@@ -80,7 +81,7 @@ OpMessages::OpMessages(const PlacedConfig& config, const Stage& stage,
   const int tensor = config.parallel.tensor;
   gather_input_ = planned_all_gather(
       tensor, static_cast<std::uint64_t>(tensor) * part_bytes(boundary_bytes_, tensor));
-  const StateOptions options = state_options(config, 0);
+  const StateOptions options = state_options(config, data_rank);
   for (const ParameterBlock& block : blocks)
     blocks_.push_back(block_messages(block, options, tensor));
 }
@@ -109,12 +110,18 @@ OpMessages::Sent OpMessages::of(const Op& op) const {
       return {Axis::tensor, block().tensor_sum};
     case OpKind::ReduceStart:
       return {Axis::data, block().reduce};
+    case OpKind::DirectionGather:
+      return {Axis::data, block().direction_gather};
+    case OpKind::Orthogonalize:
+      return {Axis::tensor, block().orthogonalize};
+    case OpKind::DirectionBroadcast:
+      return {Axis::data, block().direction_broadcast};
     case OpKind::TiedSum:
       return {Axis::pipeline, block().tied_sum};
     case OpKind::GatherStart:
       return {Axis::data, block().gathers[static_cast<std::size_t>(std::max(op.part, 0))]};
     default:
-      check(!sends(op.kind), "what {} sends is not planned", text_of(op));
+      if (sends(op.kind)) check(false, "what {} sends is not planned", text_of(op));
       return {};
   }
 }
@@ -234,6 +241,8 @@ const SharingGroups::Group& SharingGroups::of(OpKind kind, Axis axis) const {
   switch (kind) {
     case OpKind::ReduceStart:
     case OpKind::GatherStart:
+    case OpKind::DirectionGather:
+    case OpKind::DirectionBroadcast:
       return shard;
     case OpKind::ReplicaSum:
       return across_shards;

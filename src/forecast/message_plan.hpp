@@ -38,7 +38,7 @@ class OpMessages {
  public:
   /// `blocks`: the buckets of `stage` as laid out on the rank. `stage` outlives the object.
   OpMessages(const PlacedConfig& config, const Stage& stage,
-             const std::vector<ParameterBlock>& blocks);
+             const std::vector<ParameterBlock>& blocks, int data_rank = 0);
 
   struct Sent {
     Axis axis = Axis::data;

@@ -2,7 +2,11 @@
 #include "src/forecast/plan_size.hpp"
 
 #include <algorithm>
+#include <map>
+#include <string>
 
+#include "src/model/families/families.hpp"
+#include "src/model/families/linear_maps.hpp"
 #include "src/model/stage/stage.hpp"
 #include "src/schedule/plan.hpp"
 #include "src/state/parameter_block.hpp"
@@ -24,11 +28,37 @@ double count_with_blocks(ModelConfig model, int blocks) {
   return count;
 }
 
+// Elements of the adapters, which only some blocks may have: r (inputs + outputs) each.
+double count_adapters(const ModelConfig& model) {
+  if (!model.lora) return 0.0;
+  ModelConfig one = model;  // block 0 with all adapters, of rank 1
+  one.layers = 1;
+  one.windowed.clear();
+  one.rotary.clear();
+  one.lora.modules.clear();
+  for (const std::string& map : linear_maps(model, 0)) one.lora.modules[map] = {.rank = 1};
+  const std::string block = family_of(model).block.names.block;
+  const auto within_block = [&](const std::string& name) {
+    return name.substr(name.find('.', block.size()) + 1);
+  };
+  std::map<std::string, double> of_rank_one;
+  for (const GlobalTensor& tensor : global_tensors(one))
+    if (tensor.adapter) {
+      const std::string module = tensor.name.substr(0, tensor.name.rfind(".lora_"));
+      of_rank_one[within_block(module)] += static_cast<double>(tensor.shape.elements());
+    }
+  double count = 0.0;
+  for (const auto& [module, shape] : model.lora.modules)
+    count += shape.rank * of_rank_one.at(within_block(module));
+  return count;
+}
+
 }  // namespace
 
 double count_parameters(const ModelConfig& model) {
-  const double one = count_with_blocks(model, 1);
-  return one + (count_with_blocks(model, 2) - one) * (model.layers - 1);
+  const ModelConfig base = base_of(model);
+  const double one = count_with_blocks(base, 1);
+  return one + (count_with_blocks(base, 2) - one) * (model.layers - 1) + count_adapters(model);
 }
 
 double planning_bytes(const Config& config) {

@@ -92,7 +92,7 @@ class Sender {
   Sender(const PlacedConfig& config, const RankPlace& rank)
       : stage_(make_stage(config, rank.pipeline, rank.tensor, StageUse::plan)),
         blocks_(lay_out_blocks(stage_, data_shard(config, rank.data))),
-        messages_(config, stage_, blocks_) {}
+        messages_(config, stage_, blocks_, rank.data) {}
 
   /// `calls` includes the ranges of a bucket that are not visible in the total bytes.
   std::pair<Axis, PlannedMessage> message(const Op& op) const {
