@@ -7,7 +7,8 @@
 #include <numeric>
 
 #include "kernels/random/random.hpp"
-#include "src/checkpoint/checkpoint.hpp"
+#include "src/checkpoint/adapter_base.hpp"
+#include "src/checkpoint/optimizer_states.hpp"
 #include "src/checkpoint/resume_changes.hpp"
 #include "src/config/model/huggingface.hpp"
 #include "src/config/rope_kinds.hpp"
@@ -101,20 +102,20 @@ struct Generator::OwnModel {
   ProcessGrid grid;
   GridModel model;
   OwnModel(const CheckpointReader& checkpoint, const ModelConfig& config, std::int64_t context,
-           std::optional<MemorySpace> space)
+           std::optional<MemorySpace> space, SavedWeights weights)
       : grid(MPI_COMM_SELF, {}, {}, 0.0, space),
         model(config, grid, std::min<std::int64_t>(context, longest_sequence(config)),
               [&](const Stream& stream, const ModelConfig& of, ParameterStore& store) {
+                if (weights == SavedWeights::average) require_average(checkpoint);
                 check_same_model(checkpoint, of, MPI_COMM_NULL);
-                restore_checkpoint(stream, checkpoint, of, store, nullptr, MPI_COMM_NULL);
+                restore_model(stream, checkpoint, of, store, MPI_COMM_NULL, weights);
               }) {}
 };
 
 Generator::Generator(const CheckpointReader& checkpoint, std::int64_t context,
-                     std::optional<MemorySpace> space)
-    : Generator(std::make_unique<OwnModel>(
-          checkpoint, model_from_huggingface(checkpoint.header().model, "the checkpoint's model"),
-          context, space)) {}
+                     std::optional<MemorySpace> space, SavedWeights weights)
+    : Generator(std::make_unique<OwnModel>(checkpoint, model_of(checkpoint.header()), context,
+                                           space, weights)) {}
 
 Generator::Generator(std::unique_ptr<OwnModel> own) : Generator(own->model) {
   own_ = std::move(own);

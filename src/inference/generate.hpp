@@ -10,6 +10,7 @@
 
 #include "io/checkpoint/checkpoint_reader.hpp"
 #include "kernels/base/device/mirror.hpp"
+#include "src/checkpoint/checkpoint.hpp"
 #include "src/inference/grid_model.hpp"
 
 namespace triax {
@@ -38,9 +39,11 @@ std::int64_t trained_length(const CheckpointHeader& header);
 class Generator {
  public:
   /// This process alone. `context`: longest sequence in tokens, at most longest_sequence() of the
-  /// model. `space`: where it computes; nothing: on a GPU if there is one.
+  /// model. `space`: where it computes; nothing: on a GPU if there is one. UsageError if the file
+  /// has no such weights.
   Generator(const CheckpointReader& checkpoint, std::int64_t context,
-            std::optional<MemorySpace> space = std::nullopt);
+            std::optional<MemorySpace> space = std::nullopt,
+            SavedWeights weights = SavedWeights::trained);
   /// `model` outlives the generator.
   explicit Generator(GridModel& model);
   ~Generator();

@@ -7,7 +7,8 @@
 #include <sstream>
 
 #include "io/files/fingerprint.hpp"
-#include "src/checkpoint/checkpoint.hpp"
+#include "src/checkpoint/adapter_base.hpp"
+#include "src/checkpoint/optimizer_states.hpp"
 #include "src/config/model/huggingface.hpp"
 #include "src/inference/generate.hpp"
 #include "src/state/weights/initial_weights.hpp"
@@ -37,7 +38,7 @@ ModelFiles::ModelFiles(std::string path, const Ranks& ranks) : path_(std::move(p
     checkpoint_.emplace(path_, ranks);
     if (!checkpoint_->has_checksums())
       warnings_.push_back(path_ + " has no checksums: its data cannot be verified");
-    model_ = model_from_huggingface(checkpoint_->header().model, "the checkpoint's model");
+    agreed(ranks, [&] { model_ = model_of(checkpoint_->header()); });
     return;
   }
   agreed(ranks, [&] {
@@ -65,13 +66,19 @@ std::string ModelFiles::fingerprint() const {
 }
 
 void ModelFiles::load(const Stream& stream, const ModelConfig& model, ParameterStore& store,
-                      const Ranks& ranks) const {
+                      const Ranks& ranks, SavedWeights weights) const {
+  agreed(ranks, [&] {
+    if (weights == SavedWeights::trained) return;
+    if (checkpoint_) return require_average(*checkpoint_);
+    throw UsageError(path_ + " has no average of the weights", "it is a model directory",
+                     "Give a checkpoint of a run with run.ema");
+  });
   if (!checkpoint_) {
     agreed(ranks, [&] { load_weights(stream, store, model, path_); });
     return;
   }
   check_same_model(*checkpoint_, model, ranks);
-  restore_checkpoint(stream, *checkpoint_, model, store, nullptr, ranks);
+  restore_model(stream, *checkpoint_, model, store, ranks, weights);
 }
 
 }  // namespace triax

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "io/checkpoint/checkpoint_reader.hpp"
+#include "src/checkpoint/checkpoint.hpp"
 #include "src/config/config.hpp"
 #include "src/inference/grid_model.hpp"
 
@@ -28,9 +29,10 @@ class ModelFiles {
   /// Findings about the files that have no effect, one line each.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
-  /// Fills a GridModel of model(). Collective over `ranks`.
+  /// Fills a GridModel of model(). Collective over `ranks`. UsageError if there are no such
+  /// weights.
   void load(const Stream& stream, const ModelConfig& model, ParameterStore& store,
-            const Ranks& ranks) const;
+            const Ranks& ranks, SavedWeights weights = SavedWeights::trained) const;
 
  private:
   std::string path_;

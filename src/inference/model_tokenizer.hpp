@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The tokenizer of a model's files.
+#include <memory>
+#include <string>
+
+#include "src/checkpoint/saved_tokenizer.hpp"
+#include "src/text/tokenizer.hpp"
+
+namespace triax {
+
+struct ModelTokenizer {
+  std::shared_ptr<const Tokenizer> tokenizer;
+  TokenizerFiles files;  // of the model: also generation_config.json and chat templates
+};
+
+/// The tokenizer of a checkpoint or of a directory of Hugging Face's, or the one named `given` if
+/// that is not empty; bytes for a checkpoint whose job names none. UsageError where the checkpoint
+/// does not hold the tokenizer that its job names. One process.
+ModelTokenizer model_tokenizer(const std::string& model, const std::string& given = {});
+
+}  // namespace triax

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// triax generate as a user runs it, on a directory of Hugging Face's.
+#include "src/commands/generate/generate_command.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/commands/program.hpp"
+#include "tests/io/fixtures.hpp"
+
+namespace triax::test {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string model =
+    shell_word(std::string(TRIAX_SOURCE_DIR) + "/tests/golden/evaluate/llama");
+
+nlohmann::json json_of(const Outcome& outcome) {
+  const std::size_t begin = outcome.text.find_first_of("[{");
+  return nlohmann::json::parse(begin == std::string::npos ? "" : outcome.text.substr(begin),
+                               nullptr, false);
+}
+
+TEST(GenerateCommand, PromptsTogetherAreThoseAlone) {
+  const std::string more = " --max-tokens 12 --top-p 0.9 --json 2>/dev/null";
+  const auto all =
+      json_of(triax("generate " + model + " --prompt 'The ferry' --prompt Every" + more));
+  ASSERT_TRUE(all.is_array()) << all;
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0], json_of(triax("generate " + model + " --prompt 'The ferry'" + more)));
+  EXPECT_EQ(all[1], json_of(triax("generate " + model + " --prompt Every --seed 1235" + more)));
+  EXPECT_EQ(all[0]["prompt"], "The ferry");
+}
+
+TEST(GenerateCommand, TextsComeInTheOrderOfThePrompts) {
+  TempDirectory directory;
+  std::ofstream(directory.path("prompts")) << "One\n\nTwo\n";
+  const std::string options = " --max-tokens 4 --ignore-eos --temperature 0 2>/dev/null";
+  const Outcome both =
+      triax("generate " + model + " --prompts " + shell_word(directory.path("prompts")) + options);
+  EXPECT_EQ(both.status, 0);
+  EXPECT_EQ(both.text, triax("generate " + model + " --prompt One" + options).text + "\n" +
+                           triax("generate " + model + " --prompt Two" + options).text);
+}
+
+// Every grid has the texts of one rank, as these are greedy.
+TEST(GenerateCommand, AnyGridHasTheSameTexts) {
+  const std::string command =
+      "generate " + model +
+      " --prompt 'The ferry' --prompt Every --prompt A --max-tokens 9 --temperature 0 --json ";
+  const auto expected = json_of(triax(command + "2>/dev/null"));
+  for (const std::string grid :
+       {"", "--set parallel.tensor=2", "--set parallel.pipeline=2",
+        "--set parallel.tensor=2 --set inference.tokens_per_step=3 --set inference.sequences=2"}) {
+    const Outcome outcome = triax_on(2, command + grid + " 2>/dev/null");
+    EXPECT_EQ(outcome.status, 0) << grid;
+    EXPECT_EQ(json_of(outcome), expected) << grid;
+  }
+}
+
+// Beyond the positions of the model the first tokens are dropped, on a grid as on one rank.
+TEST(GenerateCommand, LongTextsMoveOn) {
+  const std::string command =
+      "generate " + model + " --prompt Every --max-tokens 80 --ignore-eos --temperature 0 --json";
+  const Outcome alone = triax(command);
+  EXPECT_THAT(alone.text, HasSubstr("it sees only the last 64"));
+  const auto expected = json_of(alone);
+  EXPECT_EQ(expected["tokens"].size(), 80U);
+  EXPECT_EQ(json_of(triax_on(2, command + " --set parallel.tensor=2 2>/dev/null")), expected);
+}
+
+TEST(GenerateCommand, OptionsAreChecked) {
+  const auto refused = [](const std::string& options, const char* text) {
+    const Outcome outcome = triax("generate " + model + " " + options);
+    EXPECT_EQ(outcome.status, 2) << options;
+    EXPECT_THAT(outcome.text, HasSubstr(text));
+  };
+  refused("", "there is no prompt");
+  refused("--prompt a --prompt ''", "the prompt is empty");
+  refused("--prompts none", "cannot open none");
+  refused("--prompt a --top-p 0", "--top-p");
+  refused("--prompt a --set inference.block_tokens=24", "16, 32, 64 or 128");
+  refused("--prompt a --set inference.sequence=2", "inference.sequences");
+  refused("--prompt a --set paralel.tensor=2", "parallel.tensor");
+}
+
+}  // namespace
+}  // namespace triax::test
