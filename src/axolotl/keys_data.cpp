@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of Axolotl's keys: data and packing, preferences, reports; and entries of datasets.
+#include "src/axolotl/axolotl_keys.hpp"
+
+namespace triax {
+namespace {
+
+using enum AxolotlUse;
+
+constexpr const char* metrics = "a run writes metrics.jsonl";
+constexpr const char* loading = "it is about loading, and triax reads files once";
+constexpr const char* cut_first = "cut the file first, and leave this out";
+constexpr const char* no_rl = "training on rewards is not built. Leave it out";
+constexpr const char* no_preference = "training on preferences takes rl: dpo, orpo or simpo alone";
+constexpr const char* no_generation = "no text is generated in training: use triax generate";
+constexpr const char* no_stream =
+    "files are tokenized first: triax data tokenize, and data.train in a job of triax";
+constexpr const char* no_pose = "it changes positions of tokens, which is not built. Leave it out";
+constexpr const char* no_hub = "triax uploads nothing";
+constexpr const char* other_loss = "it is another loss, which is not built. Leave it out";
+
+constexpr AxolotlKey rows[] = {
+    // data
+    {"datasets", becomes, "data.train"},
+    {"test_datasets", becomes, "data.valid"},
+    {"val_set_size", refused,
+     "triax takes no part of data.train for validation. Cut a file off it and name that in "
+     "test_datasets"},
+    {"sequence_len", becomes, "data.seq_length"},
+    {"eval_sequence_len", refused, "a validation uses sequence_len. Leave it out"},
+    {"min_sample_len", without_effect, "samples in which a token trains are kept"},
+    {"excess_length_strategy", becomes, "nothing: longer samples are cut"},
+    {"shuffle_merged_datasets", becomes, "data.shuffle"},
+    {"shuffle_before_merging_datasets", without_effect, "all samples are shuffled together"},
+    {"train_on_inputs", becomes, "data.train_on"},
+    {"group_by_length", refused, "it changes the order of samples. Leave it out"},
+    {"curriculum_sampling", refused, "it changes the order of samples. Leave it out"},
+    {"dataset_prepared_path", without_effect, "prepared data lie in data/ of run.directory"},
+    {"dataset_processes", without_effect, loading},
+    {"dataset_num_proc", without_effect, loading},
+    {"dataset_keep_in_memory", without_effect, loading},
+    {"dataset_shard_num", refused, cut_first},
+    {"dataset_shard_idx", refused, cut_first},
+    {"num_dataset_shards_to_save", without_effect, loading},
+    {"dataset_exact_deduplication", refused,
+     "remove equal lines first (sort -u), and leave this out"},
+    {"skip_prepare_dataset", refused, "data are prepared from their lines. Leave it out"},
+    {"remove_unused_columns", without_effect, "fields of a line that are not named are not read"},
+    {"dataloader_pin_memory", without_effect, loading},
+    {"dataloader_num_workers", without_effect, loading},
+    {"dataloader_prefetch_factor", without_effect, loading},
+    {"dataloader_drop_last", without_effect, "a step that ends an epoch begins the next one"},
+    {"pretraining_dataset", refused, no_stream},
+    {"streaming", refused, no_stream},
+    {"streaming_multipack_buffer_size", refused, no_stream},
+    {"pretrain_multipack_buffer_size", refused, no_stream},
+    {"pretrain_multipack_attn", without_effect, "packed samples do not see each other"},
+    {"pretraining_sample_concatenation", refused, no_stream},
+    {"is_preprocess", without_effect, loading},
+    {"preprocess_iterable", without_effect, loading},
+    {"total_num_tokens", without_effect, "a run counts them"},
+    {"total_supervised_tokens", without_effect, "a run counts them"},
+    {"debug", without_effect, "triax data show prints samples"},
+    // packing
+    {"sample_packing", becomes, "data.packing"},
+    {"eval_sample_packing", without_effect, "validation data are read as training data"},
+    {"sample_packing_group_size", without_effect, "samples of a file are packed together"},
+    {"sample_packing_bin_size", without_effect, "rows take as many samples as fit"},
+    {"sample_packing_sequentially", without_effect, "the order of samples is data.shuffle's"},
+    {"sample_packing_mp_start_method", without_effect, loading},
+    {"sample_packing_eff_est", without_effect, "a run counts its steps"},
+    {"sample_packing_seq_len_multiplier", without_effect, "rows have sequence_len tokens"},
+    {"pad_to_sequence_len", without_effect, "rows have sequence_len tokens"},
+    {"pad_to_multiple_of", without_effect, "rows have sequence_len tokens"},
+    {"multipack_real_batches", without_effect, "a row is a sample of the batch"},
+    {"batch_flattening", without_effect, "rows have sequence_len tokens"},
+    {"max_packed_sequence_len", refused, "set sequence_len"},
+    {"use_pose", refused, no_pose},
+    {"pose_split_on_token_ids", refused, no_pose},
+    {"pose_max_context_len", refused, no_pose},
+    {"pose_num_chunks", refused, no_pose},
+    // preferences, rewards and other losses
+    {"rl", refused, "training on preferences is not built yet. Leave it out"},
+    {"rl_beta", refused, no_preference},
+    {"dpo_beta", refused, no_preference},
+    {"dpo_loss_type", refused, no_preference},
+    {"dpo_loss_weights", refused, no_preference},
+    {"dpo_label_smoothing", refused, no_preference},
+    {"dpo_use_weighting", refused, no_preference},
+    {"dpo_use_liger_kernel", without_effect, "it chooses a kernel"},
+    {"dpo_padding_free", without_effect, "it chooses a kernel"},
+    {"dpo_use_logits_to_keep", without_effect, "it chooses a kernel"},
+    {"dpo_generate_during_eval", refused, no_generation},
+    {"dpo_norm_loss", refused, no_preference},
+    {"precompute_ref_log_probs", without_effect, "it chooses when the reference is computed"},
+    {"max_prompt_len", refused, no_preference},
+    {"orpo_alpha", refused, no_preference},
+    {"rpo_alpha", refused, no_preference},
+    {"simpo_gamma", refused, no_preference},
+    {"cpo_alpha", refused, no_preference},
+    {"kto_desirable_weight", refused, no_preference},
+    {"kto_undesirable_weight", refused, no_preference},
+    {"trl", refused, no_rl},
+    {"vllm", refused, no_rl},
+    {"ebft", refused, no_rl},
+    {"reward_model", refused, no_rl},
+    {"process_reward_model", refused, no_rl},
+    {"center_rewards_coefficient", refused, no_rl},
+    {"num_labels", refused, no_rl},
+    {"diffusion", refused, other_loss},
+    {"use_eaft", refused, other_loss},
+    {"eaft_alpha", refused, other_loss},
+    {"eaft_k", refused, other_loss},
+    {"neftune_noise_alpha", refused, "noise on embeddings is not built. Leave it out"},
+    {"noisy_embedding_alpha", refused, "noise on embeddings is not built. Leave it out"},
+    // evaluations
+    {"do_causal_lm_eval", refused, no_generation},
+    {"eval_causal_lm_metrics", refused, no_generation},
+    {"eval_table_size", refused, no_generation},
+    {"eval_max_new_tokens", without_effect, no_generation},
+    {"do_bench_eval", refused, "use triax evaluate"},
+    {"bench_dataset", refused, "use triax evaluate"},
+    {"bench_split", refused, "use triax evaluate"},
+    {"generate_samples", refused, no_generation},
+    {"num_generation_samples", without_effect, no_generation},
+    {"generation_max_new_tokens", without_effect, no_generation},
+    {"generation_temperature", without_effect, no_generation},
+    {"generation_top_p", without_effect, no_generation},
+    {"generation_top_k", without_effect, no_generation},
+    {"generation_prompt_ratio", without_effect, no_generation},
+    {"generation_do_sample", without_effect, no_generation},
+    // reports
+    {"use_tensorboard", becomes, "run.tensorboard"},
+    {"use_wandb", without_effect, metrics},
+    {"wandb_name", without_effect, metrics},
+    {"wandb_run_id", without_effect, metrics},
+    {"wandb_mode", without_effect, metrics},
+    {"wandb_project", without_effect, metrics},
+    {"wandb_entity", without_effect, metrics},
+    {"wandb_watch", without_effect, metrics},
+    {"wandb_log_model", without_effect, metrics},
+    {"project_name", without_effect, metrics},
+    {"use_mlflow", without_effect, metrics},
+    {"mlflow_tracking_uri", without_effect, metrics},
+    {"mlflow_experiment_name", without_effect, metrics},
+    {"mlflow_run_name", without_effect, metrics},
+    {"hf_mlflow_log_artifacts", without_effect, metrics},
+    {"use_comet", without_effect, metrics},
+    {"comet_api_key", without_effect, metrics},
+    {"comet_workspace", without_effect, metrics},
+    {"comet_project_name", without_effect, metrics},
+    {"comet_experiment_key", without_effect, metrics},
+    {"comet_mode", without_effect, metrics},
+    {"comet_online", without_effect, metrics},
+    {"comet_experiment_config", without_effect, metrics},
+    {"use_trackio", without_effect, metrics},
+    {"trackio_project_name", without_effect, metrics},
+    {"trackio_run_name", without_effect, metrics},
+    {"trackio_space_id", without_effect, metrics},
+    {"use_swanlab", without_effect, metrics},
+    {"swanlab_project", without_effect, metrics},
+    {"swanlab_experiment_name", without_effect, metrics},
+    {"swanlab_description", without_effect, metrics},
+    {"swanlab_mode", without_effect, metrics},
+    {"swanlab_workspace", without_effect, metrics},
+    {"swanlab_log_model", without_effect, metrics},
+    {"swanlab_log_completions", without_effect, metrics},
+    {"swanlab_completion_log_interval", without_effect, metrics},
+    {"swanlab_completion_max_buffer", without_effect, metrics},
+    {"use_otel_metrics", without_effect, metrics},
+    {"otel_metrics_host", without_effect, metrics},
+    {"otel_metrics_port", without_effect, metrics},
+    {"include_tokens_per_second", without_effect, metrics},
+    {"include_tkps", without_effect, metrics},
+    {"profiler_steps", without_effect, "it is a matter of PyTorch"},
+    {"profiler_steps_start", without_effect, "it is a matter of PyTorch"},
+    {"axolotl_config_path", without_effect, "the job is stored as job.json"},
+    {"strict", without_effect, "every key is checked"},
+    {"capabilities", without_effect, "triax finds the devices itself"},
+    {"env_capabilities", without_effect, "triax finds the devices itself"},
+    {"hf_use_auth_token", without_effect, "triax downloads nothing"},
+    {"push_dataset_to_hub", without_effect, no_hub},
+    {"hub_model_id", without_effect, no_hub},
+    {"hub_strategy", without_effect, no_hub},
+    {"hub_revision", without_effect, no_hub},
+    {"gradio_title", without_effect, "triax serve answers over HTTP"},
+    {"gradio_share", without_effect, "triax serve answers over HTTP"},
+    {"gradio_server_name", without_effect, "triax serve answers over HTTP"},
+    {"gradio_server_port", without_effect, "triax serve answers over HTTP"},
+    {"gradio_max_new_tokens", without_effect, "triax serve answers over HTTP"},
+    {"gradio_temperature", without_effect, "triax serve answers over HTTP"},
+};
+
+constexpr AxolotlKey dataset_rows[] = {
+    {"path", becomes, "data.train or data.valid"},
+    {"data_files", becomes, "data.train or data.valid: files in path"},
+    {"type", becomes, "data.format"},
+    {"ds_type", becomes, "nothing: it must be json"},
+    {"split", becomes, "nothing: a file is one split"},
+    {"name", refused, "a file has no configurations. Name the file", "\"default\""},
+    {"field", becomes, "data.fields.completion"},
+    {"field_messages", becomes, "data.fields.messages"},
+    {"field_tools", becomes, "data.fields.tools"},
+    {"message_property_mappings", becomes, "data.fields.role and data.fields.content"},
+    {"message_field_role", becomes, "data.fields.role"},
+    {"message_field_content", becomes, "data.fields.content"},
+    {"message_field_training", refused, "write files in which data.train_on says what trains"},
+    {"message_field_training_detail", refused,
+     "write files in which data.train_on says what trains"},
+    {"roles", becomes, "data.roles"},
+    {"roles_to_train", becomes, "data.train_on"},
+    {"train_on_eos", becomes, "nothing: the end of each trained turn trains"},
+    {"train_on_eot", becomes, "nothing: the end of each trained turn trains"},
+    {"chat_template", becomes, "data.template"},
+    {"chat_template_jinja", becomes, "data.template"},
+    {"field_thinking", becomes, "nothing: the template reads a message's field by this name",
+     "\"reasoning_content\""},
+    {"template_thinking_key", becomes, "nothing: it must be the name of field_thinking"},
+    {"split_thinking", refused, "write the thoughts into a field of their own"},
+    {"drop_system_message", refused, "take it out of the data"},
+    {"conversation", refused, "use type: chat_template"},
+    {"input_format", refused, "use type: chat_template"},
+    {"input_transform", refused, "use type: chat_template"},
+    {"field_human", refused, "use type: chat_template"},
+    {"field_model", refused, "use type: chat_template"},
+    {"shards", refused, cut_first},
+    {"shards_idx", refused, cut_first},
+    {"preprocess_shards", without_effect, loading},
+    {"logprobs_field", refused, other_loss},
+    {"temperature", refused, other_loss},
+    {"field_chosen", refused, no_preference},
+    {"field_rejected", refused, no_preference},
+    {"step_separator", refused, no_rl},
+    {"max_completion_length", refused, no_rl},
+    {"train_on_last_step_only", refused, no_rl},
+    {"trust_remote_code", without_effect, "triax downloads nothing"},
+    {"revision", refused, "a file is one revision. Download it, and leave this out"},
+};
+
+constexpr AxolotlKey special_token_rows[] = {
+    {"bos_token", becomes, "nothing, if the tokenizer has it"},
+    {"eos_token", becomes, "nothing, if the tokenizer has it"},
+    {"unk_token", becomes, "nothing, if the tokenizer has it"},
+    {"pad_token", without_effect, "rows are filled up with tokens that the loss ignores"},
+    {"additional_special_tokens", refused,
+     "triax adds no tokens. Add them to the tokenizer and resize the model first"},
+};
+
+}  // namespace
+
+std::span<const AxolotlKey> axolotl_data_keys() {
+  return rows;
+}
+
+std::span<const AxolotlKey> axolotl_dataset_keys() {
+  return dataset_rows;
+}
+
+std::span<const AxolotlKey> axolotl_special_token_keys() {
+  return special_token_rows;
+}
+
+}  // namespace triax
