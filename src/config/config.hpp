@@ -34,6 +34,32 @@ struct Trainability {
   bool operator==(const Trainability&) const = default;
 };
 
+/// Low-rank adapter of one linear map.
+struct AdapterShape {
+  int rank = 8;
+  double alpha = 8.0;
+  double scale = 1.0;  // of B A x: alpha / rank, or alpha / sqrt(rank)
+  bool operator==(const AdapterShape&) const = default;
+};
+
+/// Initial values of an adapter: PEFT's init_lora_weights true, "gaussian" and false.
+enum class LoraStart : std::uint8_t { usual, gaussian, random };
+
+/// Names of an adapter's tensors after that of their module.
+inline constexpr const char* lora_a_suffix = ".lora_A.weight";
+inline constexpr const char* lora_b_suffix = ".lora_B.weight";
+
+/// Low-rank adapters of a model (LoRA), which alone are trained. src/config/lora resolves the keys.
+struct LoraConfig {
+  std::map<std::string, AdapterShape> modules = {};  // by the linear map's name; empty: none
+  float dropout = 0.0F;                              // of the adapters' inputs
+  LoraStart start = LoraStart::usual;
+  std::string keys = {};  // JSON: PEFT's keys, as adapter_config.json has them
+  std::string from = {};  // directory of the adapter to start from; empty: fresh
+  explicit operator bool() const { return !modules.empty(); }
+  bool operator==(const LoraConfig&) const = default;
+};
+
 /// Shape of a model, independent of the names its config.json uses.
 struct ModelConfig {
   std::string architecture = "gpt2";  // the name of a row of src/model/families
@@ -72,6 +98,7 @@ struct ModelConfig {
   std::string weights;           // directory of model.safetensors; empty: fresh weights
   std::string token_ids = "{}";  // JSON: config.json's bos_, eos_ and pad_token_id, for exports
   Trainability trainability;
+  LoraConfig lora;
 };
 
 /// Share of a source until a step.
@@ -96,13 +123,21 @@ struct DataConfig {
   bool shuffle = true;
   std::uint64_t seed = 1234;
   std::string tokenizer = "auto";
-  std::string tokenizer_hash = {};  // SHA-256 of the tokenizer that the run stores; empty: none
+  std::string tokenizer_hash = {};   // SHA-256 of the tokenizer that the run stores; empty: none
+  bool mask_documents = false;       // attention and positions begin anew in each document
+  bool mask_end_token_loss = false;  // the loss leaves out the first token of each document
+  bool packing = false;              // several conversations per sample, with mask_documents
+  std::int64_t end_token = -1;       // of the tokenizer of data, which the start finds; -1: none
+
+  bool finds_documents() const { return mask_documents || mask_end_token_loss; }
 };
 
 struct ParallelConfig {
   int tensor = 1, pipeline = 1, data = 1;
   std::string schedule = "1f1b";
   int chunks = 1;  // model chunks per pipeline stage
+  // Transformer blocks of each chunk, in the model's order; empty: as even in FLOPs as can be.
+  std::vector<int> stage_layers = {};
   bool sequence_parallel = true;
   std::string order = "data,pipeline,tensor";  // slowest axis first
   bool tensor_across_nodes = false;

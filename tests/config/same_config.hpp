@@ -16,7 +16,7 @@ inline auto members(const ModelConfig& m) {
                   m.attention_soft_cap, m.logit_soft_cap, m.parallel_residual, m.exact_gelu,
                   m.tied_embeddings, m.qkv_bias, m.attention_output_bias, m.mlp_bias,
                   m.initializer_range, m.embedding_dropout, m.attention_dropout, m.residual_dropout,
-                  m.weights, m.token_ids, m.trainability);
+                  m.weights, m.token_ids, m.trainability, m.lora);
 }
 inline auto members(const DataConfig& d) {
   return std::tie(d.train, d.sources, d.valid, d.sequence_length, d.shuffle, d.seed, d.tokenizer);

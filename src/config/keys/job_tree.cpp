@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernels/base/check.hpp"
+#include "src/axolotl/translate.hpp"
 #include "src/config/keys/key.hpp"
 #include "src/config/source/file_look.hpp"
 #include "src/config/source/json_lines.hpp"
@@ -46,11 +47,17 @@ Key extends_key() {
   return obeyed("extends", KeyType::path, nullptr, anything(), "the job file under this one");
 }
 
+JsonDocument document_of(JobTree& tree, const std::string& file, ErrorList& errors) {
+  const std::string text = read_text(file);
+  return is_axolotl_file(file) ? axolotl_job(text, file, tree.notes)
+                               : parse_json(text, file, errors);
+}
+
 void add_file(JobTree& tree, const fs::path& path, std::vector<fs::path>& chain,
               ErrorList& errors) {
   const auto file = path.string();
   chain.push_back(path);
-  auto document = parse_json(read_text(file), file, errors);
+  auto document = document_of(tree, file, errors);
   const auto origin_of = [&](const std::string& key) {
     const auto line = document.lines.find(key);
     return Origin{file, line == document.lines.end() ? 0 : line->second};

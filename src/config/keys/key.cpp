@@ -148,11 +148,17 @@ std::optional<std::string> problem_with_path(const json& v) {
 bool Key::same_row(const Key& other) const {
   return path == other.path && type == other.type && default_value == other.default_value &&
          unit == other.unit && allowed.text() == other.allowed.text() &&
-         treatment == other.treatment && automatic == other.automatic && meaning == other.meaning;
+         treatment == other.treatment && automatic == other.automatic &&
+         fraction == other.fraction && meaning == other.meaning;
 }
 
 bool Key::takes_auto_too() const {
   return automatic && !is_choice(allowed, "auto");
+}
+
+bool Key::is_fraction(const json& value) const {
+  return fraction && value.is_number_float() && value.get<double>() > 0.0 &&
+         value.get<double>() < 1.0;
 }
 
 bool Key::is_word(const std::string& value) const {
@@ -234,7 +240,7 @@ std::string treatment_name(Treatment treatment) {
 
 std::optional<std::string> problem_with(const Key& key, const json& value) {
   if (value.is_null() || (key.automatic && value == "auto") || value == key.default_value ||
-      !key.choice_named(value).empty())
+      !key.choice_named(value).empty() || key.is_fraction(value))
     return {};
   if (key.treatment == Treatment::refused && has_type(key.type, value)) {
     const bool makes_the_model = key.path.starts_with("model.");  // another value, another model
@@ -246,7 +252,8 @@ std::optional<std::string> problem_with(const Key& key, const json& value) {
                        key.allowed.text(), key.allowed.text().empty() ? "" : ", ",
                        value.is_number_float() ? "9e15" : "2^63");
   if (!has_type(key.type, value))
-    return fmt::format("expected {}{}, got {}", type_name(key.type),
+    return fmt::format("expected {}{}{}, got {}", type_name(key.type),
+                       key.fraction ? ", a fraction of run.steps below 1" : "",
                        key.automatic ? " or \"auto\"" : "", shown(value));
   const auto is_value = [&](const json& v) { return same(key, v, value); };
   if (std::ranges::any_of(key.not_built, is_value))

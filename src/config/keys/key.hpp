@@ -67,6 +67,7 @@ struct Key {
   /// empty: all.
   std::vector<std::string> scope;
   bool automatic = false;                 // "auto" is a value
+  bool fraction = false;                  // a value below 1 is a fraction of run.steps
   bool may_be_empty = false;              // a path: "" means none
   bool may_be_null = false;               // null is a value too: it replaces the default
   std::vector<std::string> words;         // of a path: values that name no file, besides "auto"
@@ -77,6 +78,8 @@ struct Key {
   /// Whether the rows differ in nothing but their scope.
   bool same_row(const Key& other) const;
   bool takes_auto_too() const;  // "auto" is a value besides those in `allowed`
+  /// Whether `value` is a fraction of run.steps, which stands for a number of steps.
+  bool is_fraction(const nlohmann::json& value) const;
   /// Whether a path's value is one of its `words`.
   bool is_word(const std::string& value) const;
   /// The choice that `value` is another name of; empty: none.
@@ -84,6 +87,7 @@ struct Key {
   Key&& in(std::string name) &&;                  // unit
   Key&& only(std::vector<std::string> types) &&;  // scope
   Key&& or_auto() &&;
+  Key&& or_fraction() &&;
   Key&& or_empty() &&;
   Key&& or_null() &&;
   Key&& or_words(std::vector<std::string> values) &&;

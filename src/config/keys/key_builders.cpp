@@ -58,6 +58,10 @@ Key&& Key::or_auto() && {
   automatic = true;
   return std::move(*this);
 }
+Key&& Key::or_fraction() && {
+  fraction = true;
+  return std::move(*this);
+}
 Key&& Key::or_words(std::vector<std::string> values) && {
   words = std::move(values);
   return std::move(*this);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "src/config/keys/key_inference.hpp"
 #include "src/config/source/spelling.hpp"
 
 namespace triax {
@@ -42,8 +43,8 @@ std::string discriminator(const std::string& path) {
 }
 
 KeyTable::KeyTable() {
-  for (auto* section :
-       {model_keys, job_keys, training_keys, memory_keys, deepspeed_keys, technique_keys})
+  for (auto* section : {model_keys, job_keys, lora_keys, training_keys, memory_keys, inference_keys,
+                        serve_keys, deepspeed_keys, technique_keys})
     std::ranges::move(section(), std::back_inserter(keys_));
   for (const auto& key : keys_) rows_[key.path].push_back(&key);
 }

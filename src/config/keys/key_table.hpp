@@ -11,13 +11,15 @@ namespace triax {
 
 // Rows of the table, one file per section.
 std::vector<Key> model_keys();      // model.*, with Hugging Face's names
-std::vector<Key> job_keys();        // data, parallel, run, checkpoint, lora
+std::vector<Key> job_keys();        // data, parallel, run, checkpoint
+std::vector<Key> lora_keys();       // lora, with PEFT's names
 std::vector<Key> training_keys();   // batch, optimizer, scheduler, clipping, precision, printing
 std::vector<Key> optimizer_keys();  // of training_keys, in src/state/optimizer/rules
 std::vector<Key>
 scheduler_keys();                // of training_keys; the schedules have them, in src/config/rates
 std::vector<Key> memory_keys();  // zero_optimization, activation_checkpointing, aio
 std::vector<Key> deepspeed_keys();  // the rest of ds_config.json
+std::vector<Key> serve_keys();      // serve
 std::vector<Key> technique_keys();  // ds_config.json on curricula, compression, quantization
 
 /// Keys of a config.json that only readers of an export use.

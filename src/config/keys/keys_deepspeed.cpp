@@ -51,8 +51,15 @@ void add_output(Keys& k) {
   add_accepted(k, "", {"wall_clock_breakdown", "memory_breakdown", "log_level"},
                "metrics.jsonl has times and memory of every step");
   const char* metrics = "metrics.jsonl has the curves";
-  add_accepted(k, "tensorboard.", {"enabled", "output_path", "job_name"}, metrics);
-  add_accepted(k, "wandb.", {"enabled", "group", "team", "project"}, metrics);
+  k.push_back(obeyed("tensorboard.enabled", boolean, false, anything(),
+                     "DeepSpeed's name of run.tensorboard"));
+  add_accepted(k, "tensorboard.", {"output_path", "job_name"},
+               "event files are in tensorboard in run.directory");
+  k.push_back(refused("wandb.enabled", boolean, false, "curves on Weights & Biases' servers",
+                      "triax sends nothing to other machines. Set run.tensorboard: wandb sync DIR "
+                      "uploads its event files, and triax report draws the curves without a "
+                      "server"));
+  add_accepted(k, "wandb.", {"group", "team", "project"}, metrics);
   add_accepted(k, "csv_monitor.", {"enabled", "output_path", "job_name"}, metrics);
   add_accepted(k, "comet.",
                {"enabled", "samples_log_interval", "project", "workspace", "api_key",

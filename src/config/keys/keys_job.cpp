@@ -28,6 +28,14 @@ void add_data(Keys& k) {
                      "a new permutation of the samples in every epoch; false: file order"));
   k.push_back(obeyed("data.seed", integer, 1234, at_least(0), "seed of the permutation"));
   k.push_back(obeyed(
+      "data.documents", string, "join", one_of({"join", "mask"}),
+      "several documents in a sample. join: tokens see the documents before theirs; mask: tokens "
+      "see their own document only, and positions begin anew in each. Documents are those of HDF5 "
+      "and Megatron files and of JSON lines; in other token files the end token ends them"));
+  k.push_back(obeyed("data.mask_end_token_loss", boolean, false, anything(),
+                     "the loss leaves out the first token of a document, which the end token "
+                     "before it cannot know (Megatron's --eod-mask-loss)"));
+  k.push_back(obeyed(
       "data.tokenizer", string, "auto", anything(),
       "tokenizer that the data were made with: a directory or file, or gpt2:DIR for vocab.json and "
       "merges.txt of GPT-2; bytes: one token per byte, the only one for text files. It is stored "
@@ -37,6 +45,34 @@ void add_data(Keys& k) {
                      "SHA-256 of the tokenizer (triax tokenizer inspect); job.json has it. Another "
                      "tokenizer is refused. Set it, to resume with another tokenizer than the "
                      "checkpoint's"));
+}
+
+void add_conversations(Keys& k) {
+  k.push_back(obeyed("data.format", string, "tokens",
+                     one_of({"tokens", "text", "chat", "instruction", "completion", "preference"}),
+                     "lines of the data files: chat has messages, which go through the tokenizer's "
+                     "chat template; instruction has instruction, input and output (Alpaca); "
+                     "completion has prompt and completion. tokens and text: files of tokens or "
+                     "text, told apart by content")
+                  .without({"preference"}));
+  k.push_back(obeyed("data.fields", object, nullptr, anything(),
+                     "names of fields in the files, by their usual names: {\"messages\": "
+                     "\"conversations\", \"role\": \"from\", \"content\": \"value\"}; \"prompt\": "
+                     "\"\": the texts of completion have none"));
+  k.push_back(obeyed("data.roles", object, nullptr, anything(),
+                     "roles of the files and the roles that the template knows: {\"bot\": "
+                     "\"assistant\"}; human and gpt are user and assistant"));
+  k.push_back(obeyed("data.train_on", string, "assistant", one_of({"assistant", "all", "last"}),
+                     "tokens that train: what the assistant says, with its end of turn; all; or "
+                     "the last answer"));
+  k.push_back(obeyed("data.template", path, nullptr, anything(),
+                     "file with the chat template (Jinja), instead of the tokenizer's own"));
+  k.push_back(obeyed("data.template_date", string, nullptr, anything(),
+                     "date that the chat template sees, as 2026-01-31 or 2026-01-31T12:00:00; a "
+                     "template that writes the date needs it"));
+  k.push_back(obeyed("data.packing", boolean, false, anything(),
+                     "several samples of data.format chat, instruction or completion in one row of "
+                     "data.seq_length tokens, with data.documents mask; false: a row each"));
 }
 
 void add_parallel(Keys& k) {
@@ -49,10 +85,14 @@ void add_parallel(Keys& k) {
       obeyed("parallel.data", integer, "auto", ranks, "replicas; auto: ranks / (tensor x pipeline)")
           .in("ranks"));
   k.push_back(obeyed("parallel.schedule", string, "1f1b", one_of(schedule_names()),
-                     "order of the pipeline's work")
-                  .without({"zero-bubble"}));
+                     "order of the pipeline's work; zero-bubble: 1f1b whose weight gradients fill "
+                     "the waits, for ZeRO-0 and ZeRO-1"));
   k.push_back(obeyed("parallel.chunks", integer, 1, from_to(1, 1e6),
                      "model chunks per pipeline stage; more than 1 needs gpipe or interleaved"));
+  k.push_back(obeyed("parallel.stage_layers", numbers, nullptr, from_to(1, 1e6),
+                     "transformer blocks of each pipeline stage, or of each of pipeline x chunks "
+                     "model chunks in the model's order; unset: as even in FLOPs as can be")
+                  .in("blocks"));
   k.push_back(obeyed("parallel.sequence_parallel", boolean, true, anything(),
                      "norms and residuals split along the sequence over the tensor ranks"));
   k.push_back(
@@ -84,14 +124,56 @@ void add_loss_spike(Keys& k) {
                      "the one before; one more spike there stops the run"));
 }
 
+void add_early_stopping(Keys& k) {
+  const std::string p = "run.early_stopping.";
+  k.push_back(obeyed(p + "patience", integer, 0, from_to(0, 1e9),
+                     "validations without an improvement that end the run, with status 0 (Hugging "
+                     "Face's early_stopping_patience); 0: none does")
+                  .in("validations"));
+  k.push_back(obeyed(p + "threshold", number, 0.0, at_least(0),
+                     "an improvement is a validation loss below the lowest before it by more than "
+                     "this (early_stopping_threshold)"));
+}
+
+void add_average(Keys& k) {
+  k.push_back(obeyed("run.ema.decay", number, nullptr, from_below(0, 1),
+                     "a running average of the weights: after a step it becomes decay x average + "
+                     "(1 - decay) x weights. Unset: none is kept"));
+  k.push_back(obeyed("run.ema.interval", integer, nullptr, from_to(1, 1e9),
+                     "steps between updates of the average; unset: 1")
+                  .in("steps"));
+}
+
+void add_outputs(Keys& k) {
+  k.push_back(obeyed("run.trace_steps", numbers, nullptr, anything(),
+                     "[first, end]: steps from first up to, but not including, end, counted from "
+                     "0, whose instructions are timed on every rank and written to trace.json in "
+                     "run.directory; at most 100 steps"));
+  k.push_back(
+      obeyed("run.tensorboard", boolean, false, anything(),
+             "event files for TensorBoard in tensorboard in run.directory, with the numbers "
+             "of metrics.jsonl and the job"));
+  k.push_back(
+      obeyed("run.openmetrics", path, nullptr, anything(),
+             "file with the state of the run in OpenMetrics' text format, as node_exporter's "
+             "textfile collector reads it (a name in .prom); replaced at most once a "
+             "second")
+          .or_empty());
+}
+
 void add_run(Keys& k) {
   k.push_back(obeyed("run.steps", integer, 100, at_least(1), "optimizer steps in all").in("steps"));
+  k.push_back(obeyed("run.epochs", number, nullptr, above(0),
+                     "epochs of data.train in all, instead of run.steps: the steps are counted at "
+                     "the start of the run, and the last one is that in which the epochs end")
+                  .in("epochs"));
   k.push_back(obeyed("run.seed", integer, 1234, at_least(0), "seed of fresh weights and dropout"));
   k.push_back(obeyed("run.directory", path, "runs/triax", anything(),
                      "directory of the run's files; relative to the working directory"));
   k.push_back(obeyed("run.eval_interval", integer, 0, at_least(0),
                      "steps between validations; a run also ends with one; 0: never")
-                  .in("steps"));
+                  .in("steps")
+                  .or_fraction());
   k.push_back(obeyed("run.eval_steps", integer, 0, at_least(0),
                      "global batches per validation; 0: all of data.valid")
                   .in("steps"));
@@ -118,16 +200,14 @@ void add_run(Keys& k) {
                      "stops the run with the checkpoint from before them")
                   .in("steps"));
   add_loss_spike(k);
+  add_early_stopping(k);
+  add_average(k);
   k.push_back(
       obeyed("run.collective_timeout", duration, "10m", from_to(0.1, 1e9),
              "longest wait of a rank for the others (six times that while they work on files); "
              "then the job names the ranks that did not join and ends with status 3")
           .in("s"));
-  k.push_back(refused("run.trace_steps", numbers, nullptr, "[first, end) steps to trace",
-                      "traces are not built yet"));
-  k.push_back(refused("run.tensorboard", boolean, false, "TensorBoard event files",
-                      "TensorBoard files are not built yet; metrics.jsonl is always written"));
-  k.push_back(refused("lora", object, nullptr, "low-rank adapters", "LoRA is not built yet"));
+  add_outputs(k);
 }
 
 void add_checkpoint(Keys& k) {
@@ -135,11 +215,16 @@ void add_checkpoint(Keys& k) {
                      "directory of the checkpoints; auto: checkpoints in run.directory"));
   k.push_back(obeyed("checkpoint.interval", integer, 0, at_least(0),
                      "steps between checkpoints; 0: at the end only")
-                  .in("steps"));
+                  .in("steps")
+                  .or_fraction());
   k.push_back(obeyed("checkpoint.keep", integer, 3, from_to(0, 1e9),
                      "newest files kept, plus the newest one whose loss was within "
                      "run.loss_spike.factor; 0: all")
                   .in("files"));
+  k.push_back(obeyed("checkpoint.keep_best", boolean, false, anything(),
+                     "keep the file with the lowest validation loss, too, and write one where "
+                     "checkpoint.interval does not; the export at the end is of that file (Hugging "
+                     "Face's load_best_model_at_end with eval_loss)"));
   k.push_back(
       obeyed(
           "checkpoint.resume", path, "auto", anything(),
@@ -194,6 +279,7 @@ void add_checkpoint_files(Keys& k) {
 Keys job_keys() {
   Keys k;
   add_data(k);
+  add_conversations(k);
   add_parallel(k);
   add_run(k);
   add_checkpoint(k);

@@ -10,7 +10,7 @@ using nlohmann::json;
 
 // The value as the table spells it: "adamw" -> "AdamW", 5e8 -> 500000000.
 json canonical(const Key& key, const json& value) {
-  if (key.type == KeyType::integer && value.is_number_float())
+  if (key.type == KeyType::integer && value.is_number_float() && !key.is_fraction(value))
     return static_cast<std::int64_t>(value.get<double>());
   if (const std::string choice = key.choice_named(value); !choice.empty()) return choice;
   if (!key.allowed.ignore_case || !value.is_string()) return value;
@@ -148,6 +148,7 @@ void take_defaults(Settings& settings, bool model) {
 
 Settings read_settings(const KeyTable& table, const JobTree& tree, ErrorList& errors) {
   Settings settings(table);
+  for (const std::string& note : tree.notes) settings.warn(note);
   settings.place_unsaid("", [tree](const std::string& path) { return tree.origin(path); });
   const OriginOf origin_of = [&](const std::string& path) { return tree.origin(path); };
   const Reader reader{settings, origin_of, true, errors};

@@ -47,6 +47,7 @@ std::string allowed_text(const Key& key) {
   auto text = key.allowed.text();
   if (key.takes_auto_too() && key.treatment == Treatment::obeyed)
     text += text.empty() ? "or \"auto\"" : ", or \"auto\"";
+  if (key.fraction) text += ", or a fraction of run.steps below 1";
   if (key.treatment == Treatment::refused) text = "only " + key.default_value.dump();
   return text;
 }
@@ -138,7 +139,7 @@ std::string reference_as_markdown(const KeyTable& table) {
 JobDescription describe_job(const std::string& path, const std::vector<std::string>& overrides,
                             int ranks, bool json) {
   const KeyTable table;
-  const auto job = resolve_job(table, path, overrides, ranks);
+  const auto job = resolve_job(table, read_source(path, overrides, ranks));
   std::vector<Row> rows = {{"key", "value", "from"}};
   auto list = ordered_json::array();
   for (const auto& key : job.settings.paths()) {

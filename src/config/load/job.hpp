@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A job that was read, checked and resolved, as load_job and describe_job share it.
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,9 +27,20 @@ struct ResolvedJob {
   }
 };
 
+/// A job as written, for resolve_job.
+struct JobSource {
+  std::string path;
+  int ranks = 0;
+  JobTree tree = {};
+  ErrorList errors = {};  // of its text
+};
+JobSource read_source(const std::string& path, const std::vector<std::string>& overrides,
+                      int ranks);
+
 /// Throws UsageError with every error of the job, missing files among them. A job whose only errors
-/// are missing files is returned. `table` must outlive the result.
-ResolvedJob resolve_job(const KeyTable& table, const std::string& path,
-                        const std::vector<std::string>& overrides, int ranks);
+/// are missing files is returned. `table` must outlive the result. `counted`: the steps of
+/// run.epochs, once they are known.
+ResolvedJob resolve_job(const KeyTable& table, const JobSource& source,
+                        std::optional<std::int64_t> counted = {});
 
 }  // namespace triax

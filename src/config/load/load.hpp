@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // From a job file to a Config: read, extend, override, check, resolve.
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "src/config/config.hpp"
 
 namespace triax {
+
+struct JobSource;  // job.hpp
 
 struct LoadedJob {
   Config config;
@@ -15,6 +19,7 @@ struct LoadedJob {
       accepted;  // keys without effect here (DeepSpeed's), for one startup line
   std::vector<std::string> warnings;  // keys that were read and have no effect, for the start
   std::vector<std::string> missing;   // as JobDescription::missing; empty after load_job
+  std::shared_ptr<const JobSource> source = {};  // the job as written, for with_steps
 };
 
 /// Reads a job file for `ranks` ranks. `overrides` are "KEY=VALUE" with dotted keys. Throws
@@ -24,5 +29,11 @@ LoadedJob load_job(const std::string& path, const std::vector<std::string>& over
 /// being errors.
 LoadedJob load_job_to_plan(const std::string& path, const std::vector<std::string>& overrides,
                            int ranks);
+
+/// The same job once the steps of its run.epochs are counted: all that depends on run.steps is
+/// derived again. UsageError where that contradicts other keys.
+LoadedJob with_steps(const LoadedJob& job, std::int64_t steps);
+/// Steps that train on `samples` x `epochs` samples. The last one may begin the next epoch.
+std::int64_t steps_of_epochs(double epochs, std::int64_t samples, std::int64_t global_batch);
 
 }  // namespace triax

@@ -25,7 +25,8 @@ std::vector<RateParameter> parameters() {
   return {{parameter_key("warmup", integer, 0, at_least(0),
                          "lr x (s+1) / warmup while step s < warmup; auto: 0")
                .in("steps")
-               .or_auto(),
+               .or_auto()
+               .or_fraction(),
            0},
           {parameter_key("min_lr", number, 0.0, at_least(0),
                          "learning rate that the cosine falls to; auto: 0")

@@ -14,7 +14,8 @@ std::vector<RateParameter> with_warmup(std::vector<RateParameter> more) {
       {parameter_key("num_warmup_steps", KeyType::integer, 0, at_least(0),
                      "steps of the warm-up, which starts at learning rate 0; auto: 0")
            .in("steps")
-           .or_auto(),
+           .or_auto()
+           .or_fraction(),
        0}};
   std::ranges::move(more, std::back_inserter(all));
   return all;

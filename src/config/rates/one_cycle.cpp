@@ -110,6 +110,7 @@ void check_moments(Settings& s, ErrorList& errors) {
   const std::string most = parameter_path("cycle_max_mom");
   const std::string cycled = parameter_path("cycle_momentum");
   if (!s.sound({growth, interval, up, down, most, cycled, "run.steps"})) return;
+  if (!s.has("run.steps")) return;  // of run.epochs: not counted yet
   if (!s.boolean(cycled) || s.integer(interval) == 0 || s.number(growth) == 0.0 ||
       s.number(most) == 0.0)
     return;

@@ -81,7 +81,8 @@ RateParameter num_steps() {
   return {parameter_key("warmup_num_steps", integer, 1000, at_least(0),
                         "steps of the warm-up, of which at least 2 are used; auto: 0")
               .in("steps")
-              .or_auto(),
+              .or_auto()
+              .or_fraction(),
           0};
 }
 

@@ -55,7 +55,8 @@ std::vector<RateParameter> parameters() {
   return with_warmup(
       {{parameter_key("num_decay_steps", integer, nullptr, at_least(0),
                       "steps of the decay; must be given")
-            .in("steps"),
+            .in("steps")
+            .or_fraction(),
         nullptr, true},
        {parameter_key("num_stable_steps", integer, nullptr, at_least(0),
                       "steps at the peak; absent: those that warm-up and decay leave of run.steps")
@@ -73,6 +74,7 @@ void check_steps(Settings& s, ErrorList& errors) {
   const std::string stable = parameter_path("num_stable_steps");
   const std::string decay = parameter_path("num_decay_steps");
   if (!s.sound({warmup, stable, decay, "run.steps"}) || s.has(stable)) return;
+  if (!s.has("run.steps")) return;  // of run.epochs: not counted yet
   if (s.integer(decay) <= s.integer("run.steps") - s.integer(warmup)) return;
   s.error(
       errors, decay,

@@ -215,11 +215,42 @@ void check_time(Settings& s, ErrorList& errors) {
 
 void check_loss_spike(Settings& s, ErrorList& errors) {
   const std::string action = "run.loss_spike.action", interval = "checkpoint.interval";
-  if (!s.sound({action, interval}) || s.string(action) != "rollback" || s.integer(interval) > 0)
+  if (!s.sound({action, interval}) || s.string(action) != "rollback" || s.number(interval) > 0.0)
     return;
   s.error(errors, action,
           "\"rollback\" goes back to a checkpoint, and checkpoint.interval 0 writes none before "
           "the end. Set checkpoint.interval, or this key to \"stop\" or \"warn\"");
+}
+
+void check_average(Settings& s, ErrorList& errors) {
+  const std::string decay = "run.ema.decay", interval = "run.ema.interval";
+  if (!s.has(interval) || s.has(decay) || !s.sound({decay})) return;
+  s.error(errors, interval,
+          "it is the interval of an average of the weights, which run.ema.decay asks for. Set "
+          "run.ema.decay, or leave this out");
+}
+
+void check_trace(Settings& s, ErrorList& errors) {
+  const std::string key = "run.trace_steps", all = "run.steps";
+  if (!s.has(key) || !s.sound({key, all})) return;
+  const nlohmann::json& value = s.at(key).value;
+  constexpr std::int64_t most = 100;
+  const bool whole = value.size() == 2 && std::ranges::all_of(value, [](const auto& number) {
+                       return number.is_number_integer() && number >= 0;
+                     });
+  const std::int64_t first = whole ? value[0].get<std::int64_t>() : 0;
+  const std::int64_t count = whole ? value[1].get<std::int64_t>() - first : 0;
+  if (count < 1 || count > most)
+    return s.error(
+        errors, key,
+        fmt::format("{} is not [first, end] with first < end, both whole numbers from 0, "
+                    "and at most {} steps. Set it to [10, 12] to trace steps 10 and 11",
+                    value.dump(), most));
+  if (s.has(all) && first >= s.integer(all))  // of run.epochs: not counted yet
+    s.error(errors, key,
+            fmt::format("{} traces nothing: run.steps is {}, and steps count from 0. Lower it, or "
+                        "leave it out",
+                        value.dump(), s.integer(all)));
 }
 
 void resolve_training(Settings& s, ErrorList& errors) {
@@ -277,8 +308,9 @@ void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_fil
   auto files = train;
   files.insert(files.end(), valid.begin(), valid.end());
   find_tokenizer(s, job_file, missing);
-  check_tokenizer(s, m, files, errors);
-  if (s.integer("run.eval_interval") > 0 && valid.empty() && s.sound({"data.valid"}))
+  check_conversation(s, job_file, errors, missing);
+  if (!reads_conversations(s)) check_tokenizer(s, m, files, errors);
+  if (s.number("run.eval_interval") > 0.0 && valid.empty() && s.sound({"data.valid"}))
     s.error(errors, "run.eval_interval",
             "nothing to validate on. Name data.valid, or set run.eval_interval to 0");
   if (s.has("data.train")) s.resolve("data.train", std::move(sources), s.at("data.train").source);

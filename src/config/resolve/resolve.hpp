@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // From settings to a Config: resolves every "auto" and checks every pair of keys that must agree.
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "src/config/config.hpp"
@@ -14,6 +16,13 @@ void resolve_grid(Settings& settings, const ModelConfig& model, int ranks, Error
 void resolve_batch(Settings& settings, ErrorList& errors);
 /// Checks the pipeline schedule's requirements on stages, chunks and micro-batches.
 void check_schedule(Settings& settings, ErrorList& errors);
+/// Resolves run.steps and fractions of it. `counted`: the steps of run.epochs; none: not counted
+/// yet, run.steps stays unset and fractions stay. Before all that depends on steps.
+void resolve_steps(Settings& settings, std::optional<std::int64_t> counted, ErrorList& errors);
+/// A whole number of steps, rounded up. Rounding of decimal fractions is no step.
+std::int64_t steps_rounded_up(double steps);
+/// Refuses early stopping and the best checkpoint of runs that are not validated.
+void check_early_stopping(Settings& settings, ErrorList& errors);
 /// Resolves optimizer, scheduler and clipping.
 void resolve_training(Settings& settings, ErrorList& errors);
 /// The part of resolve_training for the optimizer's own parameters, by the table of
@@ -30,6 +39,9 @@ void resolve_scheduler(Settings& settings, ErrorList& errors);
 void check_time(Settings& settings, ErrorList& errors);
 /// Refuses a rollback without a checkpoint to go back to.
 void check_loss_spike(Settings& settings, ErrorList& errors);
+void check_average(Settings& settings, ErrorList& errors);
+/// Checks the steps to trace against those of the run.
+void check_trace(Settings& settings, ErrorList& errors);
 /// Checks that the schedule's rates can train every step. After resolve_training.
 void check_rates(Settings& settings, ErrorList& errors);
 SchedulerConfig scheduler_config(const Settings& settings);
@@ -40,10 +52,20 @@ void resolve_memory(Settings& settings, const ModelConfig& model, ErrorList& err
 void resolve_gradients(Settings& settings, ErrorList& errors);
 /// Checks that the keys of offloaded state agree. Directories that do not exist go to `missing`.
 void check_offload(Settings& settings, ErrorList& errors, ErrorList& missing);
+/// Resolves the section lora, if the job has it (`given`), into model.lora. A directory that does
+/// not exist goes to `missing`.
+void resolve_lora(Settings& settings, ModelConfig& model, bool given, const std::string& job_file,
+                  ErrorList& errors, ErrorList& missing);
 /// Resolves data files, sample length, checkpoint directory and file. Files that do not exist go to
 /// `missing`.
 void resolve_files(Settings& settings, const ModelConfig& model, const std::string& job_file,
                    ErrorList& errors, ErrorList& missing);
+
+/// Whether data.format is chat, instruction or completion.
+bool reads_conversations(const Settings& settings);
+/// Checks the keys of conversations. The part of resolve_files for them.
+void check_conversation(Settings& settings, const std::string& job_file, ErrorList& errors,
+                        ErrorList& missing);
 
 /// The Config that resolved settings describe.
 Config to_config(const Settings& settings, const ModelConfig& model);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "src/config/resolve/resolve.hpp"
 #include "src/schedule/schedules.hpp"
@@ -78,6 +80,24 @@ void check_model_fits(Settings& s, const Grid& grid, const ModelConfig& m, int64
                         grid.pipeline, chunks, m.layers, fits()));
 }
 
+// Numbers of blocks by hand: one per chunk, all of them together those of the model.
+void check_stage_layers(Settings& s, const ModelConfig& m, ErrorList& errors) {
+  const std::string key = "parallel.stage_layers";
+  if (!s.has(key) || !s.sound({key, "model", "parallel.pipeline", "parallel.chunks"})) return;
+  const auto listed = s.at(key).value.get<std::vector<double>>();
+  const int64_t stages = s.integer("parallel.pipeline"), chunks = s.integer("parallel.chunks");
+  const double sum = std::accumulate(listed.begin(), listed.end(), 0.0);
+  if (std::ranges::any_of(listed, [](double blocks) { return blocks != std::floor(blocks); }))
+    s.error(errors, key, "a number of blocks is not whole");
+  else if (std::ssize(listed) != stages * chunks)
+    s.error(errors, key,
+            fmt::format("{} numbers, and parallel.pipeline {} x parallel.chunks {} is {}. Give one "
+                        "for each",
+                        listed.size(), stages, chunks, stages * chunks));
+  else if (sum != m.layers)
+    s.error(errors, key, fmt::format("{} blocks in all, and the model has {}", sum, m.layers));
+}
+
 }  // namespace
 
 void resolve_grid(Settings& s, const ModelConfig& m, int ranks, ErrorList& errors) {
@@ -107,6 +127,7 @@ void resolve_grid(Settings& s, const ModelConfig& m, int ranks, ErrorList& error
   else if (sound_model)
     check_model_fits(s, grid, m, all, errors);
   if (any_data) s.resolve("parallel.data", std::max<int64_t>(1, data));
+  check_stage_layers(s, m, errors);
 }
 
 namespace {
@@ -190,6 +211,12 @@ void check_schedule(Settings& s, ErrorList& errors) {
         fmt::format("{} with schedule {}, which has one chunk per stage. Set parallel.schedule to "
                     "interleaved or gpipe",
                     chunks, row.name));
+  const std::string zero = "zero_optimization.stage";
+  if (row.splits_backward && s.sound({zero}) && s.integer(zero) > 1)
+    s.error(errors, zero,
+            fmt::format("{} with schedule {}, whose weight gradients add up over the step and must "
+                        "stay whole. Set it to 1, or set parallel.schedule to 1f1b",
+                        s.integer(zero), row.name));
   if (!s.sound({"gradient_accumulation_steps", "train_batch_size"}) ||
       s.is_auto("gradient_accumulation_steps"))
     return;

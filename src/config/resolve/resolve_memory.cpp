@@ -100,7 +100,7 @@ void resolve_async(Settings& s, ErrorList& errors) {
     return s.resolve(key, false, together);
   }
   if (!s.is_auto(key)) return;
-  if (s.integer("checkpoint.interval") == 0) return s.resolve(key, false, "checkpoint.interval");
+  if (s.number("checkpoint.interval") == 0.0) return s.resolve(key, false, "checkpoint.interval");
   for (const char* section : {"offload_optimizer.", "offload_param."})
     if (const std::string device = zero + section + "device"; s.string(device) == "nvme")
       return s.resolve(key, false, device);

@@ -23,7 +23,9 @@ constexpr const char* group_keys[] = {"match", "lr", "weight_decay"};
 void check_length(Settings& s, const Key& key, ErrorList& errors) {
   const json& value = s.at(key.path).value;
   if (key.type != KeyType::numbers || value.size() == key.default_value.size()) return;
-  s.error(errors, key.path, "expected two numbers, got " + value.dump());
+  s.error(errors, key.path,
+          fmt::format("expected {} numbers, got {}",
+                      key.default_value.size() == 2 ? "two" : "three", value.dump()));
   s.resolve(key.path, key.default_value, "default");
 }
 
@@ -65,6 +67,12 @@ std::vector<OptimizerGroup> groups_of(const Settings& s, double peak) {
     if (entry.contains("weight_decay")) group.weight_decay = entry["weight_decay"].get<double>();
   }
   return groups;
+}
+
+void set_average(const Settings& s, OptimizerConfig& optimizer) {
+  const std::string decay = "run.ema.decay", interval = "run.ema.interval";
+  if (!s.has(decay)) return;
+  set_weight_average(optimizer, {s.number(decay), s.has(interval) ? s.integer(interval) : 1});
 }
 
 }  // namespace
@@ -110,11 +118,12 @@ OptimizerConfig optimizer_config(const Settings& s, const SchedulerConfig& sched
   o.weight_decay = s.number(optimizer_path("weight_decay"));
   for (const RuleParameter& parameter : optimizer_rule(o.type).parameters())
     if (parameter.is_number() && s.has(parameter.key.path))
-      o.numbers[parameter.name()] = RuleParameter::number(s.at(parameter.key.path).value);
+      parameter.add_to(o.numbers, s.at(parameter.key.path).value);
   o.groups = groups_of(s, peak_of(o.learning_rate, scheduler));
   if (s.has("gradient_clipping_value")) o.clip_value = s.number("gradient_clipping_value");
   if (s.boolean(optimizer_path("stochastic_rounding")))
     o.stochastic_rounding = static_cast<std::uint64_t>(s.integer("run.seed"));
+  set_average(s, o);
   return o;
 }
 

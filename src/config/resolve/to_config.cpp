@@ -49,6 +49,9 @@ DataConfig data(const Settings& s) {
   d.shuffle = s.boolean("data.shuffle");
   d.seed = static_cast<std::uint64_t>(s.integer("data.seed"));
   d.tokenizer = s.string("data.tokenizer");
+  d.mask_documents = s.string("data.documents") == "mask";
+  d.mask_end_token_loss = s.boolean("data.mask_end_token_loss");
+  d.packing = reads_conversations(s) && s.boolean("data.packing");
   if (s.has("data.tokenizer_hash")) d.tokenizer_hash = s.string("data.tokenizer_hash");
   return d;
 }
@@ -60,6 +63,8 @@ ParallelConfig parallel(const Settings& s) {
   p.data = small(s, "parallel.data");
   p.schedule = s.string("parallel.schedule");
   p.chunks = small(s, "parallel.chunks");
+  if (s.has("parallel.stage_layers"))
+    p.stage_layers = s.at("parallel.stage_layers").value.get<std::vector<int>>();
   p.sequence_parallel = s.boolean("parallel.sequence_parallel");
   p.order = s.string("parallel.order");
   p.tensor_across_nodes = s.boolean("parallel.tensor_across_nodes");
@@ -80,12 +85,18 @@ LossSpikeConfig loss_spike(const Settings& s) {
   return l;
 }
 
+// Steps of an interval. A fraction of steps that are not counted yet is some interval: what a plan
+// depends on is whether there is one.
+std::int64_t interval(const Settings& s, const std::string& path) {
+  return s.number(path) == 0.0 ? 0 : std::max<std::int64_t>(1, s.integer(path));
+}
+
 RunConfig run(const Settings& s) {
   RunConfig r;
-  r.steps = s.integer("run.steps");
+  r.steps = s.has("run.steps") ? s.integer("run.steps") : 0;
   r.seed = static_cast<std::uint64_t>(s.integer("run.seed"));
   r.directory = s.string("run.directory");
-  r.eval_interval = s.integer("run.eval_interval");
+  r.eval_interval = interval(s, "run.eval_interval");
   r.eval_steps = s.integer("run.eval_steps");
   r.progress = s.string("run.progress");
   r.peak_flops = s.number("run.peak_flops");
@@ -101,7 +112,7 @@ RunConfig run(const Settings& s) {
 CheckpointConfig checkpoint(const Settings& s) {
   CheckpointConfig c;
   c.directory = s.string("checkpoint.directory");
-  c.interval = s.integer("checkpoint.interval");
+  c.interval = interval(s, "checkpoint.interval");
   c.keep = small(s, "checkpoint.keep");
   c.resume = s.string("checkpoint.resume");
   c.at_end = s.boolean("checkpoint.at_end");
@@ -196,7 +207,7 @@ PrecisionConfig precision(const Settings& s) {
   scale.hysteresis = small(s, "fp16.hysteresis");
   scale.consecutive_hysteresis = s.boolean("fp16.consecutive_hysteresis");
   scale.least = s.number("fp16.min_loss_scale");
-  scale.steps = s.integer("run.steps");
+  scale.steps = s.has("run.steps") ? s.integer("run.steps") : 0;
   return p;
 }
 
@@ -224,6 +235,7 @@ Config to_config(const Settings& s, const ModelConfig& model) {
   Config c;
   c.model = model;
   c.model.trainability = trainability(s);
+  if (model.lora) c.model.trainability.train_only = {"*.lora_[AB].weight"};
   c.data = data(s);
   c.parallel = parallel(s);
   c.run = run(s);

@@ -65,7 +65,7 @@ TEST(KeyTable, SuggestsTheNearestKey) {
   EXPECT_EQ(table.nearest("parallel.tensro", ""), "parallel.tensor");
   EXPECT_EQ(table.nearest("tensor", ""), "parallel.tensor");
   EXPECT_EQ(table.nearest("run.stage", ""), "zero_optimization.stage");
-  EXPECT_EQ(table.nearest("fp8.format", ""), "fp8.enabled");
+  EXPECT_EQ(table.nearest("fp8.recipe", ""), "fp8.enabled");
   EXPECT_EQ(table.nearest("zero_optimisation", ""), "zero_optimization");
   EXPECT_EQ(table.nearest("model.n_layers", "gpt2"), "model.n_layer");
   EXPECT_EQ(table.nearest("optimizer.params.learning_rate", "AdamW"), "optimizer.params.lr");

@@ -13,7 +13,7 @@ TEST_F(ReadSettings, ParametersOfAWrongTypeAreJudged) {
   EXPECT_EQ(
       error(R"(, "optimizer": {"type": "Frob", "params": {"lrr": 1, "lr": -1, "eps": 1e-8}})"),
       "job.json:3: optimizer.type: \"Frob\" is not allowed (allowed: \"AdamW\", \"Adam\", "
-      "\"AdamW8bit\", \"Adan\", \"Lion\", \"SGD\", \"Adagrad\")\n"
+      "\"AdamW8bit\", \"Adan\", \"Lion\", \"Muon\", \"SGD\", \"Adagrad\")\n"
       "job.json:3: optimizer.params.lr: -1 is not allowed (allowed: >= 0, or \"auto\")\n"
       "job.json:3: optimizer.params.lrr: unknown key (nearest: optimizer.params.lr)");
   const auto text = error(R"(, "scheduler": {"type": "Warmup", "params": {"warmup_num_step": 3,

@@ -66,10 +66,10 @@ TEST_F(Describe, WhatIsWrongBesideIsAnErrorWithTheMissingFiles) {
 }
 
 TEST_F(Describe, OnlyWhatIsRefusedIsCalledSo) {
-  const auto file = job(R"(, "amp": {"enabled": false}, "wandb": {"enabled": true})");
+  const auto file = job(R"(, "amp": {"enabled": false}, "comet": {"enabled": true})");
   const auto table = describe_job(file, {}, 1, false).text;
   EXPECT_THAT(table, ContainsRegex("amp.enabled +false +[^ ]*job.json:3\n"));
-  EXPECT_THAT(table, ContainsRegex("wandb.enabled +true +[^ ]*job.json:3 .accepted, without"));
+  EXPECT_THAT(table, ContainsRegex("comet.enabled +true +[^ ]*job.json:3 .accepted, without"));
   EXPECT_THAT(table, testing::Not(HasSubstr("refused")));
   EXPECT_THAT(describe_job(file, {}, 1, true).text, testing::Not(HasSubstr("refused")));
   EXPECT_THAT(error(R"(, "amp": {"enabled": true})"), HasSubstr("true is refused"));

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/config/keys/key_table.hpp"
+#include "src/config/outputs.hpp"
 #include "src/config/source/json_lines.hpp"
 #include "tests/config/job_files.hpp"
 #include "tests/config/model_texts.hpp"
@@ -77,9 +78,8 @@ TEST_F(Load, FeaturesThatAreNotBuiltAreRefusedByName) {
   EXPECT_THAT(error(R"(, "zero_optimization": {"stage": 4})"), HasSubstr("4 is not allowed"));
   EXPECT_THAT(error(R"(, "amp": {"enabled": true, "opt_level": "O1"})"),
               HasSubstr("amp.enabled: true is refused"));
-  for (const auto* more : {R"("run": {"trace_steps": [10, 12]})", R"("run": {"tensorboard": true})",
-                           R"("lora": {"rank": 8})", R"("parallel": {"schedule": "zero-bubble"})",
-                           R"("zero_optimization": {"zenflow": {}})"})
+  for (const auto* more :
+       {R"("lora": {"use_dora": true})", R"("zero_optimization": {"zenflow": {}})"})
     EXPECT_THAT(error_of(write("more.json", std::string("{\"extends\": \"") +
                                                 std::filesystem::path(job()).filename().string() +
                                                 "\", " + more + "}")),
@@ -103,10 +103,37 @@ TEST_F(Load, FeaturesThatAreNotBuiltAreRefusedByName) {
 }
 
 TEST_F(Load, MonitorsAreAcceptedWithALine) {
-  for (const char* monitor : {"tensorboard", "wandb", "csv_monitor", "comet"})
+  for (const char* monitor : {"csv_monitor", "comet"})
     EXPECT_THAT(
         load_job(job(fmt::format(R"(, "{}": {{"enabled": true}})", monitor)), {}, 1).accepted,
         testing::ElementsAre(std::string(monitor) + ".enabled"));
+}
+
+TEST_F(Load, TensorBoardHasTwoNames) {
+  const auto outputs = [&](const char* more) {
+    return output_config(load_job(job(more), {}, 1).resolved);
+  };
+  EXPECT_EQ(outputs(""), OutputConfig{});
+  EXPECT_TRUE(outputs(R"(, "run": {"tensorboard": true})").tensorboard);
+  EXPECT_TRUE(outputs(R"(, "tensorboard": {"enabled": true, "job_name": "a"})").tensorboard);
+  EXPECT_EQ(outputs(R"(, "run": {"openmetrics": "a.prom"})").openmetrics, "a.prom");
+}
+
+TEST_F(Load, WeightsAndBiasesIsRefusedWithWhatToUse) {
+  EXPECT_THAT(error(R"(, "wandb": {"enabled": true})"), HasSubstr("Set run.tensorboard"));
+}
+
+TEST_F(Load, StepsToTraceAreARange) {
+  EXPECT_EQ(
+      output_config(load_job(job(R"(, "run": {"trace_steps": [10, 12]})"), {}, 1).resolved).trace,
+      (TraceSteps{10, 12}));
+  for (const char* wrong :
+       {"[]", "[3]", "[3, 3]", "[4, 3]", "[-1, 3]", "[1.5, 3]", "[0, 101]", "[1, 2, 3]"})
+    EXPECT_THAT(error(fmt::format(R"(, "run": {{"trace_steps": {}}})", wrong)),
+                HasSubstr("run.trace_steps: "))
+        << wrong;
+  EXPECT_THAT(error(R"(, "run": {"trace_steps": [8, 9], "steps": 8})"),
+              HasSubstr("[8,9] traces nothing: run.steps is 8"));
 }
 
 TEST_F(Load, ZeroIsRead) {
@@ -251,7 +278,7 @@ TEST_F(Load, TheExampleJobsLoad) {
     std::vector<std::string> set = {"data.train=" + path("tokens.bin"),
                                     "data.valid=" + path("tokens.bin")};
     if (read_text(entry.path().string()).find("\"from\"") != std::string::npos)
-      set.push_back("model.from=" + path("hf"));
+      set.insert(set.end(), {"model.from=" + path("hf"), "data.seq_length=64"});
     EXPECT_EQ(error_of(entry.path().string(), 4, set), "") << entry.path();
   }
   EXPECT_GE(jobs, 1);

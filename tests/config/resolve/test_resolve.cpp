@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "src/state/optimizer/rules/rules.hpp"
 #include "tests/config/job_files.hpp"
 #include "tests/config/model_texts.hpp"
 
@@ -55,6 +56,24 @@ TEST_F(Resolve, LossSpikes) {
   EXPECT_THAT(error(with(R"("max_rollbacks": 0)")),
               HasSubstr("run.loss_spike.max_rollbacks: 0 is not allowed (allowed: 1 <= x"));
   EXPECT_THAT(error(with(R"("windows": 5)")), HasSubstr("run.loss_spike.window"));
+}
+
+TEST_F(Resolve, AverageOfTheWeights) {
+  const auto with = [](const std::string& members) {
+    return R"(, "run": {"ema": {)" + members + "}}";
+  };
+  EXPECT_FALSE(weight_average_of(config("").optimizer));
+  EXPECT_EQ(weight_average_of(config(with(R"("decay": 0.99)")).optimizer),
+            (WeightAverage{0.99, 1}));
+  EXPECT_EQ(weight_average_of(config(with(R"("decay": 0.5, "interval": 10)")).optimizer),
+            (WeightAverage{0.5, 10}));
+  EXPECT_THAT(error(with(R"("interval": 10)")),
+              HasSubstr("job.json:3: run.ema.interval: it is the interval of an average of the "
+                        "weights, which run.ema.decay asks for. Set run.ema.decay"));
+  EXPECT_THAT(error(with(R"("decay": 1)")), HasSubstr("run.ema.decay: 1 is not allowed"));
+  EXPECT_THAT(error(with(R"("decay": 0.5, "interval": 0)")),
+              HasSubstr("run.ema.interval: 0 is not allowed"));
+  EXPECT_THAT(error(with(R"("power": 0.5)")), HasSubstr("run.ema.power"));
 }
 
 TEST_F(Resolve, FrozenTensors) {
@@ -112,13 +131,14 @@ TEST_F(Resolve, StochasticRoundingIsOfSixteenBits) {
 }
 
 TEST_F(Resolve, OtherOptimizersAreRefusedByName) {
-  EXPECT_THAT(error(R"(, "optimizer": {"type": "Lamb", "params": {"max_coeff": 1, "lr": 1}})"),
-              testing::StrEq("job.json:3: optimizer.type: \"Lamb\" is not built yet. Use "
-                             "\"AdamW\", \"Adam\", \"AdamW8bit\", \"Adan\", \"Lion\", \"SGD\", "
-                             "\"Adagrad\""));
+  EXPECT_THAT(
+      error(R"(, "optimizer": {"type": "Lamb", "params": {"max_coeff": 1, "lr": 1}})"),
+      testing::StrEq("job.json:3: optimizer.type: \"Lamb\" is not built yet. Use "
+                     "\"AdamW\", \"Adam\", \"AdamW8bit\", \"Adan\", \"Lion\", \"Muon\", \"SGD\", "
+                     "\"Adagrad\""));
   EXPECT_THAT(error(R"(, "optimizer": {"type": "Frob"})"),
               HasSubstr("\"Frob\" is not allowed (allowed: \"AdamW\", \"Adam\", \"AdamW8bit\", "
-                        "\"Adan\", \"Lion\", \"SGD\", \"Adagrad\")"));
+                        "\"Adan\", \"Lion\", \"Muon\", \"SGD\", \"Adagrad\")"));
   EXPECT_THAT(error(R"(, "optimizer": {"type": "Lyon"})"), HasSubstr("nearest: \"Lion\""));
   EXPECT_EQ(error(R"(, "optimizer": {"type": "Adam", "params": {"adam_w_mode": false}})"), "");
   EXPECT_EQ(error(R"(, "optimizer": {"type": "AdamW", "params": {"adam_w_mode": false}})"), "")

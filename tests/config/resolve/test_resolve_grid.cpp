@@ -27,6 +27,25 @@ TEST_F(ResolveGrid, NoRanksMeansAsManyAsTheGridAsksFor) {
   EXPECT_EQ(config(R"(, "parallel": {"tensor": 2, "data": 3})", 0).parallel.data, 3);
 }
 
+TEST_F(ResolveGrid, BlocksOfStagesAreThoseOfTheModel) {
+  const auto of = [](const std::string& blocks, const std::string& more = "") {
+    return R"(, "parallel": {"pipeline": 2, "stage_layers": )" + blocks + more + "}";
+  };
+  EXPECT_EQ(config(of("[5, 3]"), 2).parallel.stage_layers, (std::vector<int>{5, 3}));
+  EXPECT_TRUE(config(of("null"), 2).parallel.stage_layers.empty());
+  EXPECT_EQ(error(of("[5, 4]"), 2),
+            "job.json:3: parallel.stage_layers: 9 blocks in all, and the model has 8");
+  EXPECT_THAT(error(of("[8]"), 2), HasSubstr("1 numbers, and parallel.pipeline 2 x parallel.chunks "
+                                             "1 is 2. Give one for each"));
+  EXPECT_THAT(error(of("[4.5, 3.5]"), 2), HasSubstr("a number of blocks is not whole"));
+  EXPECT_THAT(error(of("[8, 0]"), 2), HasSubstr("[8,0] is not allowed"));
+  EXPECT_EQ(config(of("[1, 2, 2, 3]", R"(, "chunks": 2, "schedule": "interleaved")") +
+                       R"(, "gradient_accumulation_steps": 2)",
+                   2)
+                .parallel.stage_layers.size(),
+            4U);
+}
+
 TEST_F(ResolveGrid, ImpossibleGridsNameOneThatFits) {
   EXPECT_EQ(error(R"(, "parallel": {"tensor": 3})", 8),
             "job.json:3: parallel.tensor: tensor 3 x pipeline 1 = 3 does not divide the job's 8 "
@@ -159,8 +178,9 @@ TEST_F(ResolveGrid, SchedulesHaveTheirConditions) {
   EXPECT_THAT(
       with(R"("schedule": "interleaved", "chunks": 9)", 4),
       HasSubstr("the model's 8 layers. For example tensor 1, pipeline 1, data 2, chunks 8"));
-  EXPECT_THAT(with(R"("schedule": "zero-bubble")", 4),
-              HasSubstr("\"zero-bubble\" is not built yet. Use \"gpipe\", \"1f1b\""));
+  EXPECT_EQ(with(R"("schedule": "zero-bubble")", 3), "");
+  EXPECT_THAT(with(R"("schedule": "zero-bubble"}, "zero_optimization": {"stage": 2)", 4),
+              HasSubstr("zero_optimization.stage: 2 with schedule zero-bubble"));
   EXPECT_THAT(with(R"("schedule": "1f2b")", 4),
               HasSubstr("allowed: \"gpipe\", \"1f1b\", \"interleaved\""));
 }

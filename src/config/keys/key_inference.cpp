@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/config/keys/key_inference.hpp"
+
+#include <utility>
+
+namespace triax {
+namespace {
+using enum KeyType;
+}  // namespace
+
+std::vector<Key> inference_keys() {
+  std::vector<Key> k;
+  const std::string p = "inference.";
+  k.push_back(
+      obeyed(p + "cache_dtype", string, "f32", one_of({"f32", "bf16"}),
+             "type of the KV cache: bf16 takes half the memory, and rounds keys and values"));
+  Key tokens = obeyed(p + "block_tokens", integer, 16, from_to(16, 128),
+                      "tokens per block of the KV cache: 16, 32, 64 or 128; equal beginnings of "
+                      "texts are shared in whole blocks")
+                   .in("tokens");
+  k.push_back(std::move(tokens));
+  k.push_back(obeyed(p + "memory_fraction", number, 0.9, from_to(0.01, 1.0),
+                     "share of the memory beside the weights that activations and KV cache may "
+                     "take; the cache takes no more than `sequences` texts of the whole context"));
+  k.push_back(obeyed(p + "tokens_per_step", integer, 2048, from_to(1, 1e6),
+                     "most tokens that one step computes, of all texts: the next token of each, "
+                     "then parts of prompts")
+                  .in("tokens"));
+  k.push_back(obeyed(p + "sequences", integer, 256, from_to(1, 65536),
+                     "most texts that are computed at once; the others wait")
+                  .in("texts"));
+  k.push_back(obeyed(p + "prefix_cache", boolean, true, anything(),
+                     "texts share the KV cache of equal beginnings"));
+  return k;
+}
+
+}  // namespace triax

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keys of conversations: data.format and those that only its values chat, instruction and
+// completion read.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "src/config/resolve/resolve.hpp"
+#include "src/config/source/absolute_path.hpp"
+#include "src/config/source/find_input.hpp"
+
+namespace triax {
+namespace {
+
+constexpr std::array field_names = {"messages",   "role",        "content", "tools", "prompt",
+                                    "completion", "instruction", "input",   "output"};
+constexpr std::array own_keys = {"data.fields",   "data.roles",         "data.train_on",
+                                 "data.template", "data.template_date", "data.packing"};
+
+bool is_map_of_strings(const nlohmann::json& value) {
+  return std::ranges::all_of(value, [](const nlohmann::json& name) { return name.is_string(); });
+}
+
+void check_names(Settings& s, const std::string& key, ErrorList& errors) {
+  if (s.has(key) && !is_map_of_strings(s.at(key).value))
+    s.error(errors, key, "its values must be strings. Write {\"NAME\": \"NAME\"}");
+}
+
+void check_fields(Settings& s, ErrorList& errors) {
+  const std::string key = "data.fields";
+  if (!s.has(key)) return;
+  for (const auto& [name, ignored] : s.at(key).value.items())
+    if (std::ranges::find(field_names, std::string_view(name)) == field_names.end())
+      return s.error(
+          errors, key,
+          fmt::format("\"{}\" is no field. Name one of {}", name, fmt::join(field_names, ", ")));
+}
+
+void find_template(Settings& s, const std::string& job_file, ErrorList& missing) {
+  const std::string key = "data.template";
+  if (!s.has(key)) return;
+  const std::string path = s.string(key);
+  const Origin origin = s.at(key).origin;
+  const auto [found, problem] = find_input(path, origin.line > 0 ? origin.file : job_file);
+  if (found.empty())
+    return s.error(
+        missing, key,
+        problem.empty()
+            ? fmt::format("no such file: {}. Set it to a file with a chat template", path)
+            : problem);
+  s.resolve(key, absolute_path(found), s.at(key).source);
+}
+
+// Samples of a row must not see each other.
+void resolve_packing(Settings& s, ErrorList& errors) {
+  const std::string key = "data.documents";
+  if (!s.boolean("data.packing") || s.string(key) == "mask") return;
+  if (s.given(key))
+    return s.error(errors, key,
+                   "\"join\", but with data.packing the samples of a row would see each other. Set "
+                   "it to \"mask\", or leave it out");
+  s.resolve(key, "mask", "data.packing");
+}
+
+}  // namespace
+
+bool reads_conversations(const Settings& s) {
+  const std::string format = s.string("data.format");
+  return format != "tokens" && format != "text";
+}
+
+void check_conversation(Settings& s, const std::string& job_file, ErrorList& errors,
+                        ErrorList& missing) {
+  if (!reads_conversations(s)) {
+    for (const char* key : own_keys)
+      if (s.given(key) && s.has(key) && s.at(key).value != nlohmann::json(false))
+        s.warn(key,
+               fmt::format("has no effect where data.format is \"{}\"", s.string("data.format")));
+    return;
+  }
+  check_names(s, "data.fields", errors);
+  check_names(s, "data.roles", errors);
+  check_fields(s, errors);
+  resolve_packing(s, errors);
+  find_template(s, job_file, missing);
+  const std::string tokenizer = s.string("data.tokenizer");
+  if (tokenizer == "bytes" || (tokenizer == "auto" && !s.has("model.from")))
+    s.error(
+        errors, "data.tokenizer",
+        fmt::format(
+            "data.format \"{}\" needs the model's tokenizer. Set it to a directory with one, or "
+            "train a model with model.from",
+            s.string("data.format")));
+}
+
+}  // namespace triax

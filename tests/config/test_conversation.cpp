@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/config/conversation.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tests/config/job_files.hpp"
+
+namespace triax {
+namespace {
+
+using testing::HasSubstr;
+
+class Conversations : public testing_support::JobFiles {
+ protected:
+  std::vector<std::string> keys(std::vector<std::string> more) const {
+    more.insert(more.begin(),
+                {"data.format=chat", "data.tokenizer=" + write("tok/tokenizer.json", "{}")});
+    return more;
+  }
+  std::string wrong(const std::vector<std::string>& more) const { return error("", 1, keys(more)); }
+};
+
+TEST_F(Conversations, AreReadFromTheResolvedJob) {
+  EXPECT_EQ(conversation_config(load_job(job(), {}, 1).resolved), ConversationConfig());
+  EXPECT_EQ(conversation_config("{}"), ConversationConfig());
+  EXPECT_EQ(conversation_config(R"({"data": {"format": "text"}})").format, "tokens");
+  const std::string file = write("chat.jinja", "{{ messages }}");
+  const ConversationConfig read =
+      conversation_config(load_job(job(),
+                                   keys({R"(data.fields={"messages": "conversations"})",
+                                         R"(data.roles={"bot": "assistant"})", "data.train_on=last",
+                                         "data.template=" + file, "data.template_date=2026-01-31"}),
+                                   1)
+                              .resolved);
+  EXPECT_EQ(read.format, "chat");
+  EXPECT_EQ(read.fields.at("messages"), "conversations");
+  EXPECT_EQ(read.roles.at("bot"), "assistant");
+  EXPECT_EQ(read.train_on, "last");
+  EXPECT_EQ(read.template_file, file);
+  EXPECT_EQ(read.template_date, "2026-01-31");
+}
+
+TEST_F(Conversations, PackingMasksDocuments) {
+  const auto data = [&](std::vector<std::string> more) {
+    return load_job(job(), keys(std::move(more)), 1).config.data;
+  };
+  EXPECT_FALSE(data({}).mask_documents);
+  EXPECT_FALSE(data({}).packing);
+  EXPECT_TRUE(data({"data.packing=true"}).mask_documents);
+  EXPECT_TRUE(data({"data.packing=true"}).packing);
+  EXPECT_TRUE(data({"data.documents=mask"}).mask_documents);
+  EXPECT_FALSE(data({"data.documents=mask"}).packing);
+  EXPECT_THAT(wrong({"data.packing=true", "data.documents=join"}),
+              HasSubstr("data.documents: \"join\", but with data.packing"));
+  const LoadedJob tokens = load_job(job(), {"data.packing=true"}, 1);
+  EXPECT_FALSE(tokens.config.data.packing);
+  EXPECT_FALSE(tokens.config.data.mask_documents);
+  EXPECT_THAT(tokens.warnings, testing::Contains(HasSubstr("data.packing: has no effect")));
+}
+
+TEST_F(Conversations, KeysAreChecked) {
+  EXPECT_EQ(wrong({}), "");
+  EXPECT_THAT(wrong({"data.format=chats"}), HasSubstr("data.format: \"chats\" is not allowed"));
+  EXPECT_THAT(wrong({"data.format=preference"}), HasSubstr("data.format: \"preference\""));
+  EXPECT_THAT(wrong({R"(data.fields={"message": "m"})"}),
+              HasSubstr("data.fields: \"message\" is no field. Name one of"));
+  EXPECT_THAT(wrong({R"(data.roles={"bot": 1})"}),
+              HasSubstr("data.roles: its values must be strings"));
+  EXPECT_THAT(wrong({"data.template=none.jinja"}),
+              HasSubstr("data.template: no such file: none.jinja"));
+  EXPECT_THAT(wrong({"data.tokenizer=bytes"}), HasSubstr("needs the model's tokenizer"));
+  EXPECT_THAT(error("", 1, {"data.format=completion"}),
+              HasSubstr("data.tokenizer: data.format \"completion\" needs the model's tokenizer"));
+  const auto warnings = load_job(job(), {"data.train_on=last"}, 1).warnings;
+  EXPECT_THAT(
+      warnings,
+      testing::Contains(HasSubstr("data.train_on: has no effect where data.format is \"tokens\"")));
+}
+
+}  // namespace
+}  // namespace triax
