@@ -76,6 +76,7 @@ std::string rate_text(const Config& config, std::int64_t first) {
 }
 
 std::vector<std::string> rate_warnings(const Config& config) {
+  if (config.run.steps == 0) return {};  // of run.epochs: not counted yet
   const RateSchedule& schedule = rate_schedule(config.scheduler.type);
   std::vector<std::string> lines;
   for (std::string line :

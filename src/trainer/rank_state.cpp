@@ -49,13 +49,11 @@ RankState::RankState(const Config& job, ProcessGrid& ranks, std::optional<JobPla
             whole_buffers(plan.steps, stage_index())),
       optimizer(store, config.optimizer, config.gradient_clipping,
                 optimizer_on(grid, config, plan.steps)),
-      buffer_plan(
-          in_arena(plan_buffers(stage, shape, config.model.hidden, plan.steps.peaks[stage_index()],
-                                plan.steps.shape.frame_pool[stage_index()]),
-                   arena.get())),
+      buffer_plan(in_arena(plan_buffers(stage, shape, config.model.hidden,
+                                        plan.steps.peaks[stage_index()], plan.steps.shape),
+                           arena.get())),
       buffers(buffer_plan, layout, plan.steps.shape.microbatches,
-              {shape.local_rows, config.model.hidden}, shape.type,
-              plan.steps.shape.frame_pool[stage_index()]),
+              {shape.local_rows, config.model.hidden}, shape.type),
       messages(grid.pipeline(), layout, plan.steps.shape.microbatches),
       batch(train_data, config.batch, shape, config.parallel.data, grid.data_rank(), arena.get()) {}
 
@@ -71,6 +69,8 @@ TokenReader open_reader(const Config& config, const ProcessGrid& grid,
                         const std::vector<std::string>& files, bool shuffle, bool use) {
   TokenReader reader(files, config.data.sequence_length, shuffle, config.data.seed, grid);
   reader.set_vocabulary(config.model.vocabulary);
+  if (config.data.finds_documents())
+    reader.find_documents(config.data.end_token, config.data.mask_end_token_loss);
   agreed(grid, [&] {
     if (use && grid.rank() == 0) reader.check_ends();
   });

@@ -4,10 +4,12 @@
 #include <spdlog/spdlog.h>
 
 #include <array>
+#include <filesystem>
 
 #include "kernels/base/mpi/agree.hpp"
 #include "src/comm/launch/isa_of_job.hpp"
 #include "src/comm/mpi/message_tags.hpp"
+#include "src/data/chat/prepare.hpp"
 #include "src/executor/pipeline_messages.hpp"
 #include "src/forecast/memory_check.hpp"
 #include "src/forecast/offload_room.hpp"
@@ -18,6 +20,7 @@
 #include "src/launch/shared_directories.hpp"
 #include "src/launch/threads.hpp"
 #include "src/trainer/choose_tokenizer.hpp"
+#include "src/trainer/epoch_steps.hpp"
 
 namespace triax {
 namespace {
@@ -62,6 +65,18 @@ void resume_requeued(StartUp& start) {
 void choose_tokens(StartUp& start) {
   start.tokenizer = choose_tokenizer(start.grid, start.config);
   start.config.data.tokenizer_hash = start.tokenizer.hash;
+  start.config.data.end_token = start.tokenizer.end_token;
+}
+
+void prepare_data(StartUp& start) {
+  const std::string directory =
+      (std::filesystem::path(start.config.run.directory) / prepared_directory).string();
+  prepare_conversations(start.grid, start.tokenizer.files, start.conversation, directory,
+                        threads_of_rank(start.grid), start.config.data);
+}
+
+void count_steps(StartUp& start) {
+  count_steps_of_epochs(start.grid, start.job, start.config);
 }
 
 void check_message_tags(StartUp& start) {
@@ -93,7 +108,7 @@ void check_offload_space(StartUp& start) {
   check_offload_room(start.config, start.plan->memory, start.grid);
 }
 
-constexpr std::array<StartStep, 15> steps = {{
+constexpr std::array<StartStep, 17> steps = {{
     {"the ISA level that all ranks support", choose_isa_level},
     {"threads of each rank", start_kernels},
     {"locks of the run's directories", lock_directories},
@@ -102,6 +117,8 @@ constexpr std::array<StartStep, 15> steps = {{
     {"the same data files on all ranks", check_data},
     {"the checkpoint of a requeued job", resume_requeued},
     {"the tokenizer of the data", choose_tokens},
+    {"samples of conversations", prepare_data},
+    {"steps of run.epochs", count_steps},
     {"message tags", check_message_tags},
     {"plan of a step", make_plan},
     {"memory of each rank", check_memory},
@@ -122,8 +139,12 @@ std::string start_text(int position) {
   return fmt::format("start-up ({})", steps[static_cast<std::size_t>(position - 1)].name);
 }
 
-StartUp::StartUp(const LoadedJob& job, ProcessGrid& ranks, const std::string& used_cores)
-    : grid(ranks), cores(used_cores), config(on_grid(job.config, ranks)) {
+StartUp::StartUp(LoadedJob loaded, ProcessGrid& ranks, const std::string& used_cores)
+    : grid(ranks),
+      cores(used_cores),
+      job(std::move(loaded)),
+      config(on_grid(job.config, ranks)),
+      conversation(conversation_config(job.resolved)) {
   ProgressBoard& board = grid.board();
   board.explain_with([](const RankProgress& rank) { return start_text(rank.position); });
   for (std::size_t i = 0; i < steps.size(); ++i) {

@@ -8,6 +8,7 @@
 #include "kernels/parallel/runtime.hpp"
 #include "src/checkpoint/saved_tokenizer.hpp"
 #include "src/comm/grid/process_grid.hpp"
+#include "src/config/conversation.hpp"
 #include "src/config/load/load.hpp"
 #include "src/forecast/job_plan.hpp"
 #include "src/launch/run_lock.hpp"
@@ -17,14 +18,16 @@ namespace triax {
 /// Parts of a run that exist before its Trainer, made by the steps of start_steps(). Members are
 /// destroyed in reverse order: the plan first, the lock before the threads.
 struct StartUp {
-  /// Collective. Runs all steps; `job` and `grid` outlive it. `cores`: where this rank's threads
-  /// run, for the first line of the log.
-  StartUp(const LoadedJob& job, ProcessGrid& grid, const std::string& cores);
+  /// Collective. Runs all steps; `grid` outlives it. `cores`: where this rank's threads run, for
+  /// the first line of the log.
+  StartUp(LoadedJob job, ProcessGrid& grid, const std::string& cores);
 
   ProcessGrid& grid;
   const std::string cores;
+  LoadedJob job;  // with the steps of run.epochs, once they are counted
   // The job on the grid, with checkpoint.resume as this run takes it, and the tokenizer's hash.
   PlacedConfig config;
+  const ConversationConfig conversation;
   RunTokenizer tokenizer;
   std::optional<KernelRuntime> kernels;
   std::optional<RunLock> lock;  // of rank 0

@@ -18,23 +18,24 @@ double seconds_between(StepRunner::Clock::time_point begin, StepRunner::Clock::t
 
 }  // namespace
 
-StepRunner::StepRunner(RankState& rank)
+StepRunner::StepRunner(RankState& rank, const TraceSteps& trace)
     : rank_(rank),
       share_(rank.grid),
       finite_(rank.store.memory(), rank.grid),
       executor_(rank.stream, rank.plan.steps.training[rank.stage_index()], rank.stage, rank.layout,
                 rank.shape, rank.buffers, rank.messages, rank.store, &rank.optimizer, rank.grid),
+      recorder_(trace, executor_.plan().size()),
       loss_scaler_(rank.config.precision.loss_scale) {}
 
-// Stages between the first and the last read neither tokens nor labels.
+// Stages between the first and the last read positions in documents, if anything.
 void StepRunner::load_batch(std::int64_t sample) {
   rank_.grid.drain(rank_.batch.pushed());  // the host writes it again
   const FileScope working(rank_.grid.watch());
-  if (reads_batches(rank_.stage)) rank_.batch.load(rank_.stream, sample);
+  if (reads_batches(rank_.stage, rank_.shape)) rank_.batch.load(rank_.stream, sample);
 }
 
-// Label tokens of the global batch that is loaded. Ranks tell each other theirs only where files
-// have labels of their own: else every token is one.
+// Label tokens of the global batch that is loaded. Ranks tell each other theirs only where
+// labels differ from the tokens: else every token is one.
 std::int64_t StepRunner::count_labels() {
   if (!rank_.train_data.has_labels()) return rank_.tokens_per_step();
   const bool counts = rank_.stage.has_head() && rank_.grid.tensor_rank() == 0;
@@ -71,6 +72,8 @@ StepRunner::RunningStep StepRunner::start(std::int64_t step, std::int64_t sample
   rank_.grid.board().set_step(step);
   share_.begin();
   running.sample = sample;
+  OpStamps* const stamps = recorder_.of(step);
+  if (stamps != nullptr) stamps->begin = stamp();
   load_batch(sample);
   LossScaler scaler = loss_scaler_;
   if (behind_pending) scaler.update(false);
@@ -78,6 +81,10 @@ StepRunner::RunningStep StepRunner::start(std::int64_t step, std::int64_t sample
   if (running.label_tokens != rank_.tokens_per_step())
     running.metrics.label_tokens = running.label_tokens;
   running.input = input(step, scaler, running.label_tokens);
+  if (stamps != nullptr) {
+    stamps->end = stamp();
+    running.input.stamps = stamps + 1;
+  }
   if (running.label_tokens > 0) running.output = executor_.run(running.input);
   running.metrics.step = step;
   running.metrics.lr = running.input.optimizer.learning_rate;
@@ -135,6 +142,7 @@ std::string StepRunner::first_non_finite(const RunningStep& running, bool reload
   NonFiniteSearch search(finite_);
   StepInput input = running.input;
   input.search = &search;
+  input.stamps = nullptr;
   if (reload) load_batch(running.sample);
   executor_.run(input);
   return search.first(rank_.grid);

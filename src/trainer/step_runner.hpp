@@ -35,7 +35,8 @@ class StepRunner {
     bool pending() const { return output.late.pending(); }
   };
 
-  explicit StepRunner(RankState& rank);
+  /// `trace`: steps whose instructions are timed.
+  StepRunner(RankState& rank, const TraceSteps& trace);
 
   /// Reads the batch that begins with sample `sample` and runs the plan. `step` counts from 0;
   /// `tokens`: trained on after it. `behind_pending`: the numbers of the step before are not known,
@@ -60,6 +61,8 @@ class StepRunner {
   LossScaler& loss_scaler() { return loss_scaler_; }
   const LossScaler& loss_scaler() const { return loss_scaler_; }
   const Plan& plan() const { return executor_.plan(); }
+  /// Times of the instructions of run.trace_steps.
+  StepRecorder& recorder() { return recorder_; }
 
  private:
   void load_batch(std::int64_t sample);
@@ -70,6 +73,7 @@ class StepRunner {
   StepShare share_;
   FiniteTest finite_;
   Executor executor_;
+  StepRecorder recorder_;
   LossScaler loss_scaler_;
   Clock::time_point finished_;  // the end of the step before
   double last_seconds_ = 0.0;   // of the step before

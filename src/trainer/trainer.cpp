@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/trainer/trainer.hpp"
 
+#include <algorithm>
+
 #include <spdlog/spdlog.h>
 
+#include <filesystem>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "io/checkpoint/checkpoint_directory.hpp"
@@ -19,6 +23,7 @@
 #include "src/state/weights/initial_weights.hpp"
 #include "src/trainer/choose_tokenizer.hpp"
 #include "src/trainer/start_up.hpp"
+#include "src/version/version.hpp"
 
 namespace triax {
 
@@ -29,6 +34,18 @@ LoadedJob with_tokenizer(LoadedJob job, const RunTokenizer& tokenizer) {
   return job;
 }
 
+nlohmann::ordered_json kinds_json(const KindBytes& bytes) {
+  nlohmann::ordered_json out;
+  for (const MemoryKind& kind : memory_kinds) out[std::string(kind.name)] = bytes.*kind.bytes;
+  return out;
+}
+
+// Whether the optimizer has states that begin at zero: all but an average of the weights.
+bool starts_from_zero(const std::vector<StateKind>& states) {
+  return std::ranges::any_of(states,
+                             [](const StateKind& kind) { return kind.start == StateStart::zero; });
+}
+
 }  // namespace
 
 Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan> plan,
@@ -37,11 +54,14 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan>
       grid_(grid),
       rank_(job_.config, grid, std::move(plan)),
       config_(rank_.config),
-      steps_(rank_),
+      outputs_(output_config(job_.resolved)),
+      steps_(rank_, outputs_.trace),
       checkpoints_(config_, job_.resolved, grid, rank_.store, rank_.optimizer,
                    std::move(tokenizer)),
       bad_steps_(steps_.loss_scaler()),
       losses_(config_.run.loss_spike),
+      ending_(ending_config(job_.resolved)),
+      best_(ending_),
       texts_(grid, rank_.plan.steps, start_text) {
   if (!config_.data.valid.empty())
     evaluator_.emplace(
@@ -63,18 +83,23 @@ void Trainer::prepare_weights() {
     const CheckpointReader& reader = *opened;
     check_same_model(reader, config_.model, grid_);
     const std::vector<std::string> of_data = restore(reader);
+    if (config_.model.lora)
+      start_.weights =
+          load_base_weights(rank_.stream, rank_.store, config_.model, config_.model.weights);
     losses_.restore(resume_losses(reader.header(), job_.resolved), start_.step);
+    restore_best(reader.header());
     start_.changes = resume_changes(reader.header(), job_, rank_.train_data,
                                     start_.step - steps_.loss_scaler().skipped());
     if (has_steps()) start_.changes.insert(start_.changes.end(), of_data.begin(), of_data.end());
     start_.other_losses = computes_other_losses(reader.header(), job_);
     const std::vector<StateKind>& states = rank_.optimizer.states();
-    start_.fresh_optimizer = !states.empty() && saved_states(reader).empty();
-    for (std::string line : {state_text(reader, states), newly_trained(reader, config_.model)})
+    start_.fresh_optimizer = starts_from_zero(states) && saved_states(reader).empty();
+    for (std::string line : {state_text(reader, states), average_text(reader, states),
+                             newly_trained(reader, config_.model)})
       if (!line.empty()) start_.changes.push_back(std::move(line));
   } else if (!config_.model.weights.empty()) {
     start_.weights = load_weights(rank_.stream, rank_.store, config_.model, config_.model.weights,
-                                  &rank_.optimizer);
+                                  &rank_.optimizer, config_.run.seed);
   } else {
     initialize_weights(rank_.stream, rank_.store, config_.run.seed, &rank_.optimizer);
   }
@@ -99,8 +124,9 @@ std::vector<std::string> Trainer::restore(const CheckpointReader& reader) {
   start_.resumed_from = reader.path();
   steps_.loss_scaler().restore(reader.header().loss_scale);
   const std::int64_t updates = start_.step - steps_.loss_scaler().skipped();
-  rank_.optimizer.set_starts(starts_of(reader, rank_.optimizer.states(), updates),
-                             tensor_starts_of(reader, config_.model, updates));
+  rank_.optimizer.set_starts(
+      starts_of(reader, rank_.optimizer.states(), updates),
+      tensor_starts_of(reader, config_.model, rank_.optimizer.states(), updates));
   return std::move(data.changes);
 }
 
@@ -115,22 +141,30 @@ RunEnd Trainer::run(RunRequests::Clock::time_point started) {
   RunEnd end = evaluate_if_missing();
   const Clock::time_point begin = Clock::now();
   checkpoints_.judge(losses_.within(), losses_.beyond());
-  for (std::int64_t step = start_.step; step < config_.run.steps && end == RunEnd::done;)
-    step = make_step(step, end);
+  std::int64_t step = start_.step;
+  while (step < config_.run.steps && end == RunEnd::done) step = make_step(step, end);
   const std::chrono::duration<double> seconds = Clock::now() - begin;
+  record_trace();  // of a run that stopped within the traced steps
   checkpoints_.finish();
   checkpoints_.log_unproven();
   checkpoints_.give_back_memory();
   if (leader()) record_->pause();
   report_messages(grid_, seconds.count());
   report_straggler(grid_, seconds.count());
-  if (end == RunEnd::done)
-    export_weights(checkpoints_.newest() == config_.run.steps
-                       ? checkpoint_path(config_.checkpoint.directory, config_.run.steps)
+  if (end != RunEnd::stopped) {
+    log_best();
+    export_weights(checkpoints_.newest() == step
+                       ? checkpoint_path(config_.checkpoint.directory, step)
                        : std::string());
-  report_memory(grid_, rank_.plan, allocations());
+  }
+  const MemoryReport memory = report_memory(grid_, rank_.plan, allocations());
   agreed(grid_, [&] {
-    if (leader()) record_->close(end == RunEnd::done);
+    if (!leader()) return;
+    record_->event("memory", {{"rank", memory.rank},
+                              {"planned", kinds_json(memory.planned)},
+                              {"used", kinds_json(memory.used)}});
+    if (end != RunEnd::stopped) record_->event("done", {{"step", step}});
+    record_->close(end != RunEnd::stopped);
   });
   return end;
 }
@@ -150,9 +184,24 @@ void Trainer::open_outputs(const std::vector<std::string>& hosts,
         start_.resumed_from, losses_.within() + 2, losses_.within());
   // Only now: the checkpoints that are left belong to this batch job.
   prepare_run_directory(job_, hosts, batch_job(surroundings()), start_.step);
-  record_.emplace(config_, start_.step);
+  record_.emplace(config_, outputs_, start_.step);
   checkpoints_.before_messages([this] { record_->pause(); });
   checkpoints_.before_publishing([this] { record_->sync(); });
+  checkpoints_.after_publishing([this](std::int64_t step, const std::string& file, double seconds) {
+    nlohmann::ordered_json fields = {{"step", step}, {"file", file}, {"seconds", seconds}};
+    std::error_code unknown;
+    const auto bytes = std::filesystem::file_size(file, unknown);
+    if (!unknown && config_.checkpoint.files == 1) fields["bytes"] = bytes;
+    record_->event("checkpoint", fields);
+  });
+  record_->event("start", {{"step", start_.step},
+                           {"steps", config_.run.steps},
+                           {"ranks", grid_.size()},
+                           {"grid", grid_.shape().text()},
+                           {"devices", grid_.devices()},
+                           {"hosts", hosts},
+                           {"version", version},
+                           {"resumed_from", start_.resumed_from}});
 }
 
 // Later checkpoints belong to a course of training that this run leaves, as do later lines of
@@ -215,15 +264,20 @@ RunEnd Trainer::after_step(std::int64_t step, const Due& due) {
     request = evaluate(done, !due.last || own_checkpoints_);
     if (stops(request)) unsaved = save_behind(done);
   }
-  if (!stops(request)) return RunEnd::done;
+  if (!stops(request))
+    return due.evaluation && !due.last && best_.ends() ? end_early(done) : RunEnd::done;
   report_stop(done, request, unsaved);
   return RunEnd::stopped;
 }
 
+// The best file is exported instead, where the run keeps it.
 void Trainer::export_weights(const std::string& checkpoint) {
   const FileScope working(grid_.watch());
+  const std::int64_t best = checkpoints_.best();
   if (config_.checkpoint.export_at_end)
-    export_at_end(rank_.stream, config_, checkpoint, rank_.store, grid_, checkpoints_.tokenizer());
+    export_at_end(rank_.stream, config_,
+                  best < 0 ? checkpoint : checkpoint_path(config_.checkpoint.directory, best),
+                  rank_.store, grid_, checkpoints_.tokenizer());
 }
 
 RunPosition Trainer::position(std::int64_t steps_done) const {

@@ -10,8 +10,10 @@
 #include "io/checkpoint/checkpoint_reader.hpp"
 #include "src/checkpoint/run_checkpoints.hpp"
 #include "src/config/load/load.hpp"
+#include "src/config/outputs.hpp"
 #include "src/executor/evaluator.hpp"
 #include "src/launch/run_requests.hpp"
+#include "src/recipe/best_loss.hpp"
 #include "src/recipe/loss_spike.hpp"
 #include "src/trainer/bad_steps.hpp"
 #include "src/trainer/rank_state.hpp"
@@ -24,6 +26,7 @@ namespace triax {
 
 enum class RunEnd : std::uint8_t {
   done,
+  early,    // validation no longer improves (run.early_stopping)
   stopped,  // by a signal or the clock, with a checkpoint written: to be run again
 };
 
@@ -72,6 +75,7 @@ class Trainer {
   std::int64_t make_step(std::int64_t step, RunEnd& end);
   void exchange_step_summary(RunningStep& running);
   void name_straggler(std::int64_t step);
+  void record_trace();
   StepMetrics finish_step(RunningStep& running);
   void write_line(const StepMetrics& metrics);
   void record(const StepMetrics& metrics);
@@ -104,6 +108,10 @@ class Trainer {
   RunRequest evaluate(std::int64_t steps_done, bool may_stop);
   std::string save_behind(std::int64_t steps_done);
   RunRequest look(double ahead);
+  void restore_best(const CheckpointHeader& header);
+  void heed_validation(std::int64_t steps_done, double loss);
+  RunEnd end_early(std::int64_t steps_done);
+  void log_best() const;
   RunEnd evaluate_if_missing();
   RunEnd end_again(RunRequests::Clock::time_point started);
   void report_stop(std::int64_t steps_done, RunRequest request, const std::string& unsaved);
@@ -125,10 +133,13 @@ class Trainer {
   ProcessGrid& grid_;
   RankState rank_;
   const PlacedConfig& config_;  // of rank_
+  const OutputConfig outputs_;
   StepRunner steps_;
   RunCheckpoints checkpoints_;
   BadSteps bad_steps_;
   LossSpikes losses_;
+  EndingConfig ending_;
+  BestLoss best_;
   ProgressTexts texts_;
   std::optional<Evaluator> evaluator_;
   RunStart start_;

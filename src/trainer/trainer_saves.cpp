@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work of a Trainer between steps: validation, checkpoints, and the end by bad steps.
+// Work of a Trainer between steps: checkpoints, and the end by bad steps.
 #include <spdlog/spdlog.h>
 
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "io/checkpoint/checkpoint_directory.hpp"
 #include "io/files/shell_word.hpp"
@@ -20,12 +21,6 @@ bool Trainer::leader_says(bool what) const {
   return !broadcast_text(grid_, what ? "yes" : "").empty();
 }
 
-bool Trainer::evaluation_ends(std::int64_t steps_done) const {
-  const std::int64_t interval = config_.run.eval_interval;
-  return evaluator_ && interval > 0 &&
-         (steps_done % interval == 0 || steps_done == config_.run.steps);
-}
-
 // Weightiest request of any rank, which stays for the next step summary. Publishes a checkpoint
 // whose background write has ended.
 RunRequest Trainer::look(double ahead) {
@@ -37,57 +32,14 @@ RunRequest Trainer::look(double ahead) {
   return static_cast<RunRequest>(told[0]);
 }
 
-// Returns the request that broke it off, if it `may_stop`. All evaluations read the same data, so
-// unusable data fail the first one: a checkpoint under way is published before it.
-RunRequest Trainer::evaluate(std::int64_t steps_done, bool may_stop) {
-  if (evaluation_seconds_ == 0.0) checkpoints_.finish();
-  grid_.board().set_step(steps_done - 1);
-  const Clock::time_point begin = Clock::now();
-  Clock::time_point batch = begin;
-  const auto seconds_since = [](Clock::time_point time) {
-    return std::chrono::duration<double>(Clock::now() - time).count();
-  };
-  RunRequest request = RunRequest::none;
-  const std::optional<double> loss = evaluator_->loss([&] {
-    request = look(seconds_since(batch));
-    batch = Clock::now();
-    return !may_stop || !stops(request);
-  });
-  if (!loss) return request;
-  evaluation_seconds_ = seconds_since(begin);
-  const FileScope working(grid_.watch());
-  if (leader())
-    record_->valid(steps_done - 1, without_sign_of_nan(*loss), position(steps_done).tokens);
-  if (losses_.within_limit(*loss)) {
-    losses_.prove(steps_done);
-    checkpoints_.judge(losses_.within(), losses_.beyond());
-  }
-  return RunRequest::none;
-}
-
-// Makes the evaluation that was due when the run before stopped or failed.
-RunEnd Trainer::evaluate_if_missing() {
-  if (start_.step == 0 || !evaluation_ends(start_.step)) return RunEnd::done;
-  if (!leader_says(leader() && !record_->has_validation())) return RunEnd::done;
-  const RunRequest request = evaluate(start_.step, true);
-  if (!stops(request)) return RunEnd::done;
-  if (leader()) {
-    record_->pause();
-    spdlog::warn(
-        "stopped by {} during the validation after {} of {} steps, before any new step. Rerun the "
-        "same command. If validation takes longer than the job's time limit, set run.eval_steps",
-        source_of(request), start_.step, config_.run.steps);
-  }
-  return RunEnd::stopped;
-}
-
 // Ends a run whose steps are all done; the evaluation after the last one may be missing.
 RunEnd Trainer::end_again(RunRequests::Clock::time_point started) {
   agreed(grid_, [&] {
     const bool due = start_.step == config_.run.steps && evaluation_ends(start_.step);
-    if (!leader() || !due || !ends_before_validation(config_, start_.step)) return;
+    const bool unknown = ending_.keep_best && best_.last() < start_.step;
+    if (!leader() || !due || !(unknown || ends_before_validation(config_, start_.step))) return;
     requests_.leave_at(leaving_time(config_.run, started, surroundings()));
-    record_.emplace(config_, start_.step);
+    record_.emplace(config_, outputs_, start_.step);
   });
   if (leader_says(record_.has_value())) {
     choose_messages();
@@ -97,12 +49,17 @@ RunEnd Trainer::end_again(RunRequests::Clock::time_point started) {
     });
   }
   if (leader()) report_nothing_to_do(config_, start_, job_.config.checkpoint.resume);
+  log_best();
   export_weights(start_.resumed_from);
   return RunEnd::done;
 }
 
 void Trainer::report_stop(std::int64_t steps_done, RunRequest request, const std::string& unsaved) {
-  if (leader()) record_->pause();
+  if (leader()) {
+    record_->pause();
+    record_->event("stop",
+                   {{"step", steps_done}, {"by", source_of(request)}, {"unsaved", unsaved}});
+  }
   if (!unsaved.empty())
     throw Error(fmt::format("stopped by {} after {} of {} steps without a checkpoint",
                             source_of(request), steps_done, config_.run.steps),
@@ -231,6 +188,7 @@ std::string Trainer::save(std::int64_t steps_done, bool wait) {
   const std::string scale = (bad > 0 ? bad_steps_.scaler_before() : steps_.loss_scaler()).state();
   RunPosition at = position(step);
   at.losses = losses_.state();
+  if (best_) at.validation = best_.state();
   at.data_state = data_state_text(rank_.train_data, at.samples);
   if (wait)
     checkpoints_.save(rank_.stream, at, scale);

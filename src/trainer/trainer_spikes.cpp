@@ -115,6 +115,7 @@ std::int64_t Trainer::roll_back(const StepMetrics& metrics) {
   start_.sample = rollback.sample;
   rank_.train_data.set_state(with_weights(std::move(data), config_, start_.step));
   checkpoints_.go_back();
+  restore_best(reader->header());
   agreed(grid_, [&] {
     if (leader()) record_rollback(rollback);
   });
@@ -147,7 +148,7 @@ void Trainer::record_rollback(const RollbackMetrics& rollback) {
       rollback.sample - 1);
   set_aside_after(rollback.step);
   record_->sync();
-  record_.emplace(config_, rollback.step);
+  record_.emplace(config_, outputs_, rollback.step);
   record_->rollback(rollback);
 }
 

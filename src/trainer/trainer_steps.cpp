@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "io/files/shell_word.hpp"
+#include "src/trace/write_trace.hpp"
 #include "src/trainer/trainer.hpp"
 
 namespace triax {
@@ -40,7 +42,30 @@ std::int64_t Trainer::make_step(std::int64_t step, RunEnd& end) {
     }
   }
   end = after_step(step, due);
+  if (step + 1 == outputs_.trace.end) record_trace();
   return step + 1;
+}
+
+// A trace that cannot be written does not end the run.
+void Trainer::record_trace() {
+  StepRecorder& recorder = steps_.recorder();
+  if (!recorder.holds_any()) return;
+  const std::string path = fmt::format("{}/{}", config_.run.directory, trace_file);
+  std::string problem;
+  {
+    const FileScope working(grid_.watch());
+    problem = write_trace(grid_, recorder, rank_.plan.steps, path);
+  }
+  recorder.clear();
+  if (!leader()) return;
+  if (record_) record_->pause();
+  if (problem.empty())
+    spdlog::info(
+        "{}: the instructions of the traced steps. Open it in https://ui.perfetto.dev, or "
+        "run triax trace compare {}",
+        path, shell_word(config_.run.directory));
+  else
+    spdlog::error("the trace is not written, training goes on: {}", problem);
 }
 
 Trainer::RunningStep Trainer::start_step(std::int64_t step) {

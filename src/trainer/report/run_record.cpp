@@ -3,6 +3,9 @@
 
 #include <spdlog/spdlog.h>
 
+#include <nlohmann/json.hpp>
+
+#include "io/metrics/run_events.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {
@@ -18,9 +21,11 @@ bool ends_before_validation(const Config& config, std::int64_t first_step) {
   return ends_with_step(metrics_path(config), first_step - 1);
 }
 
-RunRecord::RunRecord(const Config& config, std::int64_t first_step)
+RunRecord::RunRecord(const Config& config, const OutputConfig& outputs, std::int64_t first_step)
     : steps_(config.run.steps),
+      directory_(config.run.directory),
       metrics_(metrics_path(config), first_step),
+      monitors_(config.run, outputs, first_step),
       progress_(config.run.progress, first_step, config.run.steps, config.steps_per_print) {
   if (metrics_.set_aside() > 0)
     spdlog::warn(
@@ -30,12 +35,14 @@ RunRecord::RunRecord(const Config& config, std::int64_t first_step)
 
 void RunRecord::step(const StepMetrics& metrics) {
   metrics_.write(metrics);
+  monitors_.step(metrics);
   progress_.step(metrics);
   log_problem();
 }
 
 void RunRecord::valid(std::int64_t step, double loss, std::int64_t tokens) {
   metrics_.write_valid(step, loss, tokens);
+  monitors_.valid(step, loss);
   pause();
   spdlog::info("after {} of {} steps: validation loss {:.4f}", step + 1, steps_, loss);
   log_problem();
@@ -44,6 +51,10 @@ void RunRecord::valid(std::int64_t step, double loss, std::int64_t tokens) {
 void RunRecord::rollback(const RollbackMetrics& rollback) {
   metrics_.write_rollback(rollback);
   log_problem();
+}
+
+void RunRecord::event(const std::string& kind, const nlohmann::ordered_json& fields) {
+  append_event(directory_ + "/" + events_file, kind, fields);
 }
 
 void RunRecord::close(bool done) {
@@ -56,6 +67,10 @@ void RunRecord::close(bool done) {
 }
 
 void RunRecord::log_problem() {
+  if (const std::string problem = monitors_.take_problem(); !problem.empty()) {
+    pause();
+    spdlog::error("{}: training continues without it", problem);
+  }
   const bool waiting = !metrics_.problem().empty();
   if (waiting == problem_logged_) return;
   problem_logged_ = waiting;

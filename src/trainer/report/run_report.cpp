@@ -305,7 +305,7 @@ void report_messages(ProcessGrid& grid, double seconds) {
   }
 }
 
-void report_memory(ProcessGrid& grid, const JobPlan& plan, const Allocations& allocated) {
+MemoryReport report_memory(ProcessGrid& grid, const JobPlan& plan, const Allocations& allocated) {
   const std::int64_t peak = peak_resident_bytes();
   KindBytes held = by_kind(allocated, plan.program);
   held -= on_gpu_by_kind(allocated);
@@ -319,7 +319,7 @@ void report_memory(ProcessGrid& grid, const JobPlan& plan, const Allocations& al
   own.as<std::int64_t>()[count - 1] = peak;
   const Stream host;
   grid.world().all_gather(host, ranks, own).wait(host);
-  if (grid.rank() != 0) return;
+  if (grid.rank() != 0) return {};
   const auto peak_of = [&](int rank) {
     return all[static_cast<std::size_t>(rank + 1) * count - 1];
   };
@@ -332,6 +332,7 @@ void report_memory(ProcessGrid& grid, const JobPlan& plan, const Allocations& al
   spdlog::info("rank {} was planned to hold {}", fullest,
                memory_text(plan.memory.of(fullest).in_memory()));
   spdlog::info("rank {} has used            {}", fullest, used_text(most, peak_of(fullest)));
+  return {fullest, plan.memory.of(fullest).in_memory(), most};
 }
 
 }  // namespace triax

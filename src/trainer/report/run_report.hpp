@@ -83,8 +83,14 @@ std::string hidden_text(Axis axis, const MessageTimes& times, double seconds);
 /// `seconds`: duration of the steps. Collective.
 void report_messages(ProcessGrid& grid, double seconds);
 
-/// Logs the memory of the fullest rank, by the kinds of the plan. `allocated`: by this rank.
-/// Collective.
-void report_memory(ProcessGrid& grid, const JobPlan& plan, const Allocations& allocated);
+/// Memory of the rank that used most of its node's.
+struct MemoryReport {
+  int rank = 0;
+  KindBytes planned, used;
+};
+
+/// Logs the memory of the fullest rank, by the kinds of the plan, and returns it, on rank 0.
+/// `allocated`: by this rank. Collective.
+MemoryReport report_memory(ProcessGrid& grid, const JobPlan& plan, const Allocations& allocated);
 
 }  // namespace triax
