@@ -19,7 +19,7 @@ struct TaskOptions {
   WindowShape windows;       // their length is that of all sequences
   DocumentOptions documents;
   std::string delimiter = " ";  // between context and choice
-  GenerationOptions generation;
+  GenerationTaskOptions generation;
   std::int64_t limit = 0;  // most documents of a task; 0: all
 };
 

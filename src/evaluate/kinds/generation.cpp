@@ -29,7 +29,8 @@ std::string text_of(std::span<const std::int32_t> tokens, const TextEncoder& enc
 }  // namespace
 
 Generation::Generation(const InputFile& file, const EvaluationTokenizer& tokenizer,
-                       std::int64_t length, const GenerationOptions& options, std::int64_t limit)
+                       std::int64_t length, const GenerationTaskOptions& options,
+                       std::int64_t limit)
     : name_(file.path),
       records_(file),
       encoder_(tokenizer),

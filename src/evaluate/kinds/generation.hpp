@@ -13,7 +13,7 @@
 
 namespace triax {
 
-struct GenerationOptions {
+struct GenerationTaskOptions {
   std::int64_t max_tokens = 256;  // of a document that names none
   bool strip = false;             // white space at the ends does not count
   bool ignore_case = false;
@@ -23,7 +23,7 @@ class Generation : public Task {
  public:
   /// `length`, `limit`: see JsonChoices.
   Generation(const InputFile& file, const EvaluationTokenizer& tokenizer, std::int64_t length,
-             const GenerationOptions& options, std::int64_t limit);
+             const GenerationTaskOptions& options, std::int64_t limit);
 
   const char* kind() const override { return "generation"; }
   const std::string& name() const override { return name_; }
@@ -40,7 +40,7 @@ class Generation : public Task {
   JsonRecords records_;
   TextEncoder encoder_;
   std::int64_t length_;
-  GenerationOptions options_;
+  GenerationTaskOptions options_;
   std::int64_t limit_;
   std::int64_t document_ = 0;  // number of the next
   Mean exact_;
