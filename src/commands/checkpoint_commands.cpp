@@ -20,6 +20,8 @@
 #include "src/comm/launch/launcher.hpp"
 #include "src/commands/huggingface_commands.hpp"
 #include "src/commands/process/standard_output.hpp"
+#include "src/commands/quantize_command.hpp"
+#include "src/commands/weights/weights_commands.hpp"
 
 namespace triax {
 namespace {
@@ -204,6 +206,8 @@ void add_checkpoint(CLI::App& app, CommandContext& context) {
   add_verify(command, session, status);
   add_diff(command, session, status);
   add_huggingface(*command, session);
+  add_quantize(*command, session);
+  add_weights_commands(*command, session);
 }
 
 }  // namespace triax

@@ -15,16 +15,23 @@
 #include "kernels/base/mpi/agree.hpp"
 #include "kernels/isa/isa.hpp"
 #include "src/comm/launch/launcher.hpp"
+#include "src/commands/adapter/adapter_command.hpp"
 #include "src/commands/checkpoint_commands.hpp"
 #include "src/commands/config_command.hpp"
 #include "src/commands/data/data_commands.hpp"
 #include "src/commands/doctor_command.hpp"
 #include "src/commands/evaluate/evaluate_command.hpp"
 #include "src/commands/failure.hpp"
-#include "src/commands/generate_command.hpp"
+#include "src/commands/generate/generate_command.hpp"
+#include "src/commands/plan_command.hpp"
 #include "src/commands/process/standard_output.hpp"
+#include "src/commands/serve/batch_command.hpp"
+#include "src/commands/serve/serve_command.hpp"
 #include "src/commands/tokenizer/tokenizer_command.hpp"
 #include "src/commands/train_command.hpp"
+#include "src/commands/view/report_command.hpp"
+#include "src/commands/view/trace_command.hpp"
+#include "src/commands/view/watch_command.hpp"
 #include "src/config/source/spelling.hpp"
 #include "src/version/build_facts.hpp"
 #include "src/version/version.hpp"
@@ -33,27 +40,23 @@ namespace triax {
 namespace {
 
 // The order of --help.
-constexpr std::array<Command, 8> command_table = {{
+constexpr std::array<Command, 15> command_table = {{
     {"train", Launch::run, add_train},
+    {"plan", Launch::ranks, add_plan},
     {"config", Launch::alone, add_config},
     {"evaluate", Launch::ranks, add_evaluate},
     {"generate", Launch::ranks, add_generate},
+    {"serve", Launch::run, add_serve},
+    {"batch", Launch::run, add_batch},
     {"checkpoint", Launch::ranks, add_checkpoint},
+    {"adapter", Launch::ranks, add_adapter},
     {"tokenizer", Launch::alone, add_tokenizer},
     {"data", Launch::ranks, add_data},
+    {"report", Launch::ranks, add_report},
+    {"watch", Launch::alone, add_watch},
+    {"trace", Launch::ranks, add_trace},
     {"doctor", Launch::ranks, add_doctor},
 }};
-
-// Planned commands, refused by name until they are built.
-void add_commands_to_come(CLI::App& app) {
-  for (const std::string name : {"plan", "report"}) {
-    CLI::App* command = app.add_subcommand(name)->group("")->allow_extras();
-    command->callback([name] {
-      throw UsageError(fmt::format("triax {} is not built yet", name), {},
-                       "See triax --help for what is");
-    });
-  }
-}
 
 std::vector<std::string> subcommands_of(const CLI::App& command) {
   std::vector<std::string> names;
@@ -131,7 +134,6 @@ int run_command_line(int argc, char** argv, CommandContext& context) {
       "before the first step: run it again.",
       usage_failure, run_time_failure, stopped_early));
   for (const Command& command : command_table) command.add(app, context);
-  add_commands_to_come(app);
   // StartSignals ends first: a signal caused by the end of other ranks must not change the status.
   const auto ended_by = [&](const std::string& text, int failure) {
     context.start.reset();

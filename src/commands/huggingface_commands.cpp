@@ -13,7 +13,9 @@
 #include "kernels/base/mpi/agree.hpp"
 #include "kernels/parallel/runtime.hpp"
 #include "src/commands/options/option_checks.hpp"
+#include "src/commands/options/weights_option.hpp"
 #include "src/commands/process/standard_output.hpp"
+#include "src/huggingface/adapter_folder.hpp"
 #include "src/huggingface/huggingface_export.hpp"
 #include "src/huggingface/huggingface_import.hpp"
 
@@ -21,7 +23,7 @@ namespace triax {
 namespace {
 
 struct Arguments {
-  std::string from, to, format, type;
+  std::string from, to, format, type, weights = "trained";
   std::int64_t shard_bytes = 5'000'000'000;
   bool force = false;
 };
@@ -45,7 +47,8 @@ void add_type(CLI::App* command, const Shared& arguments, const char* meaning) {
 
 void run_export(const Arguments& arguments, const MpiSession& session) {
   const KernelRuntime runtime(1);
-  const ExportOptions options{type_of(arguments), arguments.shard_bytes, arguments.force, true};
+  const ExportOptions options{type_of(arguments), arguments.shard_bytes, arguments.force, true,
+                              saved_weights(arguments.weights)};
   const ExportSummary sum =
       export_huggingface(arguments.from, arguments.to, options, MPI_COMM_WORLD);
   if (session.rank() != 0) return;
@@ -56,6 +59,18 @@ void run_export(const Arguments& arguments, const MpiSession& session) {
       name_of(sum.type), sum.bytes, sum.files, sum.files == 1 ? "" : "s",
       sum.tokenizer_files == 0 ? "no tokenizer: the checkpoint has none"
                                : fmt::format("{} file(s) of the tokenizer", sum.tokenizer_files)));
+}
+
+void run_export_adapter(const Arguments& arguments, const MpiSession& session) {
+  const KernelRuntime runtime(1);
+  const ExportOptions options{type_of(arguments), 0, arguments.force, true,
+                              saved_weights(arguments.weights)};
+  const AdapterSummary sum = export_adapter(arguments.from, arguments.to, options, MPI_COMM_WORLD);
+  if (session.rank() != 0) return;
+  if (!sum.verified)
+    spdlog::warn("{} has no checksums: its data cannot be verified", arguments.from);
+  print_summary(fmt::format("{}: {} tensors of adapters, {}, {} bytes\n", arguments.to, sum.tensors,
+                            name_of(sum.type), sum.bytes));
 }
 
 void run_import(const Arguments& arguments) {
@@ -75,14 +90,17 @@ void add_export(CLI::App& parent, const MpiSession& session) {
       "config.json and model.safetensors, or shards with their index, as transformers'\n"
       "from_pretrained reads them, and the files of the checkpoint's tokenizer as they were.\n"
       "  triax checkpoint export runs/demo/checkpoints/step-000100.h5 --to huggingface out\n"
+      "A checkpoint of adapters (section lora): merged into its base, or with --to peft as PEFT's\n"
+      "adapter_config.json and adapter_model.safetensors, in float32.\n"
       "  triax checkpoint export FILE --to huggingface out --dtype bf16 --shard-size 2GB\n"
+      "  triax checkpoint export FILE --to peft adapter\n"
       "  mpiexec -n 8 triax checkpoint export FILE --to huggingface out    # the ranks share the "
       "shards");
   const auto arguments = std::make_shared<Arguments>();
   command->add_option("FILE", arguments->from, "The checkpoint file")->type_name("")->required();
-  command->add_option("--to", arguments->format, "The format: huggingface")
+  command->add_option("--to", arguments->format, "The format: huggingface or peft")
       ->type_name("FORMAT")
-      ->check(CLI::IsMember({"huggingface"}))
+      ->check(CLI::IsMember({"huggingface", "peft"}))
       ->required();
   command->add_option("OUT_DIR", arguments->to, "The directory to write to; it is made")
       ->type_name("")
@@ -90,13 +108,20 @@ void add_export(CLI::App& parent, const MpiSession& session) {
   add_type(command, arguments,
            "f32, bf16 or f16 (default: the type of /model, unchanged). Another is rounded to "
            "nearest even, from the float32 weights of /master where the file has them");
-  command
-      ->add_option("--shard-size", arguments->shard_bytes,
-                   "Most bytes of a file, as 5000000000 or 5GB (1000-based; the default)")
-      ->type_name("BYTES")
-      ->transform(CLI::Validator(size(), ""));
-  command->add_flag("--force", arguments->force, "Replace a model that OUT_DIR holds");
-  command->callback([arguments, &session] { run_export(*arguments, session); });
+  add_weights(command, arguments->weights);
+  const CLI::Option* shards =
+      command
+          ->add_option("--shard-size", arguments->shard_bytes,
+                       "Most bytes of a file, as 5000000000 or 5GB (1000-based; the default)")
+          ->type_name("BYTES")
+          ->transform(CLI::Validator(size(), ""));
+  command->add_flag("--force", arguments->force, "Replace a model or adapter that OUT_DIR holds");
+  command->callback([arguments, shards, &session] {
+    if (arguments->format != "peft") return run_export(*arguments, session);
+    if (shards->count() > 0)
+      throw UsageError("--shard-size is not for --to peft", "PEFT reads one file", "Leave it out");
+    run_export_adapter(*arguments, session);
+  });
 }
 
 void add_import(CLI::App& parent, const MpiSession& session) {

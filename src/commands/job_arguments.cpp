@@ -9,19 +9,16 @@
 #include "kernels/base/exit_status.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "src/comm/launch/start_meeting.hpp"
+#include "src/commands/options/shared_options.hpp"
 #include "src/forecast/memory_check.hpp"
 #include "src/launch/same_job.hpp"
 
 namespace triax {
 
 CLI::Option* add_overrides(CLI::App* command, std::vector<std::string>& overrides) {
-  return command
-      ->add_option("--set", overrides,
-                   "Override one key of the job by its dotted path, as parallel.tensor=2; may be "
-                   "given many times")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false)  // the next word is the job file's, or another option
-      ->take_all();
+  return add_overrides(command, overrides,
+                       "Override one key of the job by its dotted path, as parallel.tensor=2; may "
+                       "be given many times");
 }
 
 namespace {

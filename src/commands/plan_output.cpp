@@ -14,6 +14,7 @@
 #include "src/forecast/offload_room.hpp"
 #include "src/huggingface/weights_check.hpp"
 #include "src/launch/threads.hpp"
+#include "src/trainer/epoch_steps.hpp"
 #include "src/trainer/report/run_report.hpp"
 
 namespace triax {
@@ -124,7 +125,8 @@ LoadedJob load_to_plan(const PlanArguments& arguments, MpiSession& session) {
 
 void show_plan(const PlanArguments& arguments, MpiSession& session) {
   std::optional<ProcessGrid> grid;
-  const LoadedJob job = load_to_plan(arguments, session);
+  LoadedJob job = load_to_plan(arguments, session);
+  const std::string steps = count_steps_to_plan(MPI_COMM_WORLD, job);
   const PlacedConfig config = place_to_plan(arguments, job.config, session.size(), grid);
   check_tags(config, largest_message_tag("this process"));
   const KernelRuntime runtime(planned_threads(arguments, config, grid));
@@ -133,6 +135,7 @@ void show_plan(const PlanArguments& arguments, MpiSession& session) {
     const FileScope printing(grid ? grid->watch()
                                   : nullptr);  // the reader of a pipe may block the output
     print_plan(arguments, plan);
+    if (!steps.empty()) spdlog::info("{}", steps);
     for (const std::string& line : job.warnings) spdlog::warn("{}", line);
     warn_of_missing(job.missing);
   }

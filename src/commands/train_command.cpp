@@ -30,7 +30,7 @@ int train(const PlanArguments& arguments, CommandContext& context) {
   check_launch(MPI_COMM_WORLD);
   (void)threads_asked();    // an invalid OMP_NUM_THREADS is refused first
   const RunRequests early;  // keeps signals pending for the trainer's own RunRequests
-  const LoadedJob job = load_on_all_ranks(session, arguments.job.job, [&] {
+  LoadedJob job = load_on_all_ranks(session, arguments.job.job, [&] {
     return load_job(arguments.job.job, arguments.job.overrides, session.size());
   });
   std::string cores;
@@ -38,10 +38,10 @@ int train(const PlanArguments& arguments, CommandContext& context) {
       MPI_COMM_WORLD, grid_shape(job.config.parallel), {}, job.config.run.collective_timeout,
       job.config.run.space,
       [&](const CoreShare& share, MemorySpace space) { cores = bind_to_cores(share, space).text; });
-  StartUp start_up(job, grid, cores);
+  StartUp start_up(std::move(job), grid, cores);
   std::optional<Trainer> trainer;
   try {
-    trainer.emplace(job, grid, *std::move(start_up.plan), std::move(start_up.tokenizer));
+    trainer.emplace(start_up.job, grid, *std::move(start_up.plan), std::move(start_up.tokenizer));
     context.start.reset();  // from here on a signal requests a checkpoint
     if (trainer->run(context.started) == RunEnd::stopped) return stopped_early;
     if (grid.rank() == 0)

@@ -21,9 +21,9 @@ inline std::string shell_word(const std::string& text) {
   return word + "'";
 }
 
-/// Runs a shell command for at most 60 s; status -1 if a signal ended it.
+/// Runs a shell command for at most 5 minutes; status -1 if a signal ended it.
 inline Outcome outcome_of(const std::string& command) {
-  FILE* const pipe = popen(("2>&1 timeout 60 " + command).c_str(), "r");
+  FILE* const pipe = popen(("2>&1 timeout 300 " + command).c_str(), "r");
   std::string text;
   std::array<char, 4096> part{};
   for (std::size_t n = 0; (n = std::fread(part.data(), 1, part.size(), pipe)) > 0;)

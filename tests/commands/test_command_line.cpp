@@ -43,18 +43,18 @@ TEST(CommandLine, WhatNeedsNoRanksDoesNotStartMpi) {
 TEST(CommandLine, WhatIsMissingOrTooMuchIsNamed) {
   expect_usage_error(
       "",
-      "triax needs a command (train, config, evaluate, generate, checkpoint, tokenizer, "
-      "data, doctor). See triax --help");
+      "triax needs a command (train, plan, config, evaluate, generate, serve, batch, checkpoint, "
+      "adapter, tokenizer, data, report, watch, trace, doctor). See triax --help");
   expect_usage_error("checkpoint",
                      "triax checkpoint needs a command (list, inspect, verify, diff, export, "
-                     "import). See triax checkpoint "
-                     "--help");
+                     "import, quantize, average, analyze). See triax checkpoint --help");
   expect_usage_error("train", "JOB.json is required. See triax train --help");
   expect_usage_error("checkpoint diff a", "B is required. See triax checkpoint diff --help");
   expect_usage_error("train a b",
                      "one argument too many for triax train: b. See triax train --help");
-  expect_usage_error("config",
-                     "triax config needs a job file or --reference. See triax config --help");
+  expect_usage_error(
+      "config",
+      "triax config needs a job file, --reference or --from-axolotl. See triax config --help");
   expect_usage_error("config x.json --markdown",
                      "--markdown requires --reference. See triax config --help");
 }

@@ -56,6 +56,29 @@ TEST_F(Runs, SayWhatIsAnotherInTheModel) {
   EXPECT_THAT(plan.text, HasSubstr("is num_hidden_layers meant?"));
 }
 
+// 3,490 bytes are 218 samples of 16 tokens.
+TEST_F(Runs, OfEpochsCountTheirSteps) {
+  const std::string epochs = "--set run.steps=null --set run.epochs=";
+  const std::string line = "run.epochs 0.1: 11 steps of 2 samples, 218 samples per epoch";
+  const Outcome plan = on_job("train", "--dry-run " + epochs + "0.1");
+  EXPECT_THAT(plan.text, HasSubstr(line));
+  const Outcome first =
+      on_job("train", epochs + "0.1 --set scheduler.type=linear --set checkpoint.interval=0.5");
+  EXPECT_EQ(first.status, 0) << first.text;
+  EXPECT_THAT(first.text,
+              AllOf(HasSubstr(line), HasSubstr("at step 11"), HasSubstr("step-000006.h5")));
+  EXPECT_THAT(on_job("train", epochs + "0.1").text, HasSubstr("nothing to do"));
+  const Outcome longer = on_job("train", epochs + "0.2 --set train_batch_size=4");
+  EXPECT_EQ(longer.status, 0) << longer.text;
+  EXPECT_THAT(longer.text,
+              AllOf(HasSubstr("run.epochs 0.2: 17 steps of 4 samples"), HasSubstr("resumed from")))
+      << "22 of 43.6 samples are done";
+  EXPECT_THAT(on_job("train", "--set run.epochs=1").text, HasSubstr("Leave one of them out"));
+  EXPECT_THAT(on_job("train", "--dry-run " + epochs + "1 --set data.train=gone.txt").text,
+              HasSubstr("run.epochs 1: the steps are not counted, because files of the job are "
+                        "missing"));
+}
+
 // HDF5 reads a missing source file as zeros, which a run would train on.
 TEST_F(Runs, TokensOfAFileThatIsNotThereAreNotTrainedOn) {
   constexpr std::int64_t tokens = 200;

@@ -102,7 +102,7 @@ TEST_F(TokenizerTravels, FromTextToExportAndBack) {
   EXPECT_THAT(
       triax("checkpoint export " + shell_word(imported) + " --to huggingface " + shell_word(out))
           .text,
-      HasSubstr("has a tokenizer that is not the checkpoint's"));
+      HasSubstr("has a tokenizer that is not the model's"));
 }
 
 TEST_F(TokenizerTravels, GenerateTakesItUnasked) {
@@ -113,7 +113,7 @@ TEST_F(TokenizerTravels, GenerateTakesItUnasked) {
             generate("--max-tokens 20 --ignore-eos --tokenizer " + shell_word(tokenizer_)).text);
   EXPECT_THAT(own.text, Not(HasSubstr("SHA-256")));
   EXPECT_THAT(generate("--tokenizer " + shell_word(golden + "llama3")).text,
-              AllOf(HasSubstr("is not the tokenizer of the checkpoint"), HasSubstr("SHA-256")));
+              AllOf(HasSubstr("is not the tokenizer of the model"), HasSubstr("SHA-256")));
 }
 
 TEST_F(TokenizerTravels, GenerateStops) {

@@ -197,6 +197,7 @@ void add_data(CLI::App& app, CommandContext& context) {
   command->require_subcommand(1);
   add_data_tokenize(*command, session);
   add_data_train_tokenizer(*command, session);
+  add_data_show(*command, session);
   add_inspect(*command, session);
   add_decode(*command, session);
   add_merge(*command, session);

@@ -14,6 +14,8 @@
 #include "src/commands/evaluate/evaluate_output.hpp"
 #include "src/commands/options/grid_overrides.hpp"
 #include "src/commands/options/option_checks.hpp"
+#include "src/commands/options/shared_options.hpp"
+#include "src/commands/options/weights_option.hpp"
 #include "src/commands/process/standard_output.hpp"
 #include "src/config/rope_kinds.hpp"
 #include "src/evaluate/evaluation.hpp"
@@ -26,7 +28,7 @@ namespace {
 constexpr std::int64_t usual_length = 4096;  // longest sequence that is not asked for
 
 struct Arguments {
-  std::string model, tokenizer, device = "auto", invalid = "error";
+  std::string model, tokenizer, device = "auto", invalid = "error", weights = "trained";
   std::vector<std::string> data, tasks, overrides;
   std::int64_t length = 0, stride = 0;  // 0: not given
   std::int64_t rows = 4096;
@@ -34,11 +36,6 @@ struct Arguments {
   std::string scores;
   bool json = false;
 };
-
-std::optional<MemorySpace> space_of(const std::string& device) {
-  if (device == "auto") return {};
-  return device == "gpu" ? MemorySpace::device : MemorySpace::host;
-}
 
 // The one place that finds the tokenizer of a model. Without one, `why` says why.
 std::optional<EvaluationTokenizer> tokenizer_of(const ModelFiles& files, const std::string& given,
@@ -129,13 +126,15 @@ void evaluate_on(ProcessGrid& grid, const Arguments& arguments) {
     options = options_of(arguments, files);
     tasks = tasks_of(arguments, options);
     evaluation.header = header_of(files, options, arguments.invalid, tasks);
+    if (saved_weights(arguments.weights) == SavedWeights::average)
+      evaluation.header["weights_of"] = arguments.weights;
   });
   if (const std::string effect = rope_effect_of_length(files.model(), options.windows.length);
       !effect.empty())
     spdlog::info("rotary positions: {}", effect);
   GridModel model(files.model(), grid, options.windows.length,
                   [&](const Stream& stream, const ModelConfig& config, ParameterStore& store) {
-                    files.load(stream, config, store, ranks);
+                    files.load(stream, config, store, ranks, saved_weights(arguments.weights));
                   });
   Answers answers(model, arguments.rows,
                   options.tokenizer ? options.tokenizer->tokenizer->vocabulary() : 0);
@@ -194,6 +193,7 @@ void add_inputs(CLI::App* command, Arguments& arguments) {
                    "The model's tokenizer: its directory or file, or bytes (default: that of the "
                    "model's directory)")
       ->type_name("PATH");
+  add_weights(command, arguments.weights);
   command
       ->add_option("--field", arguments.options.documents.keys,
                    "Keys of the text in JSON lines of --data (default: text)")
@@ -257,16 +257,9 @@ void add_running(CLI::App* command, Arguments& arguments) {
       ->type_name("N")
       ->check(whole_number(1, 1 << 24))
       ->capture_default_str();
-  command
-      ->add_option("--set", arguments.overrides,
-                   "A key of the grid: parallel.tensor, pipeline or data; may be given many times")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false)
-      ->take_all();
-  command->add_option("--device", arguments.device, "cpu, gpu, or auto: the GPU if there is one")
-      ->type_name("DEVICE")
-      ->check(CLI::IsMember({"auto", "cpu", "gpu"}))
-      ->capture_default_str();
+  add_overrides(command, arguments.overrides,
+                "A key of the grid: parallel.tensor, pipeline or data; may be given many times");
+  add_device(command, arguments.device);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "kernels/base/utf8.hpp"
 #include "src/checkpoint/saved_tokenizer.hpp"
 #include "src/commands/process/standard_output.hpp"
+#include "src/commands/tokenizer/chat_command.hpp"
 
 namespace triax {
 namespace {
@@ -177,7 +178,8 @@ void add_tokenizer(CLI::App& app, CommandContext&) {
       "  triax tokenizer inspect meta-llama/Llama-3.2-1B\n"
       "  triax tokenizer inspect runs/demo/checkpoints/step-000100.h5\n"
       "  triax tokenizer encode gpt2 \"Hello world\"       # 15496 995\n"
-      "  triax tokenizer decode gpt2 15496 995");
+      "  triax tokenizer decode gpt2 15496 995\n"
+      "  triax tokenizer chat Qwen/Qwen3-0.6B messages.json --generation-prompt");
   add(*command, "inspect", "Show format, vocabulary and special tokens.", arguments, inspect);
   CLI::App* encoding = add(*command, "encode", "Text to token ids.", arguments, encode);
   encoding->add_option("TEXT", arguments->text, "The text (default: standard input)")
@@ -193,6 +195,7 @@ void add_tokenizer(CLI::App& app, CommandContext&) {
   decoding->add_flag("--skip-special", arguments->skip_special, "Leave special tokens out");
   decoding->add_flag("--jsonl", arguments->jsonl,
                      "Read an array per line, print a JSON string per line");
+  add_tokenizer_chat(*command);
 }
 
 }  // namespace triax

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// triax tokenizer: inspect, encode, decode.
+// triax tokenizer: inspect, encode, decode, chat.
 #include "src/commands/options/context.hpp"
 
 namespace triax {

@@ -56,6 +56,30 @@ TEST(TokenizerCommand, InspectShowsTheFile) {
   EXPECT_THAT(triax("tokenizer inspect " + gpt2).text, HasSubstr("fingerprint"));
 }
 
+TEST(TokenizerCommand, ChatRendersMessages) {
+  const std::string chat = "tokenizer chat " + gpt2 + " --template " +
+                           shell_word(folder + "../templates/chatml-marked.jinja") + " ";
+  const std::string messages =
+      R"([{"role":"user","content":"hello"},{"role":"assistant","content":"123"}])";
+  const auto answer = [&](const std::string& options) {
+    return outcome_of_script("echo " + shell_word(messages) + " | " +
+                             test::command_of(chat + options))
+        .text;
+  };
+  const std::string text =
+      "<|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\n123<|im_end|>\n";
+  EXPECT_EQ(answer(""), text);
+  EXPECT_EQ(answer("--generation-prompt"), text + "<|im_start|>assistant\n");
+  const auto json = nlohmann::json::parse(answer("--json"));
+  EXPECT_EQ(json.at("text"), text);
+  const std::size_t at = text.find("123");
+  EXPECT_EQ(json.at("generated"), (nlohmann::json{{at, at + 13}}));
+  const Outcome ids = triax("tokenizer encode --special " + gpt2 + " " + shell_word(text));
+  EXPECT_EQ(answer("--ids"), ids.text);
+  EXPECT_THAT(outcome_of_script("echo '[{}]' | " + test::command_of("tokenizer chat " + gpt2)).text,
+              HasSubstr("has no chat template"));
+}
+
 TEST(TokenizerCommand, RefusesWithTheCause) {
   for (const auto& [arguments, cause] : std::vector<std::pair<std::string, std::string>>{
            {"inspect /nowhere", "does not exist"},

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs on conversations: triax data show and triax train.
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/commands/program.hpp"
+#include "tests/io/fixtures.hpp"
+
+namespace triax::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class ChatRuns : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string golden = std::string(TRIAX_SOURCE_DIR) + "/tests/golden/";
+    std::filesystem::create_directories(dir_.path("tok"));
+    std::filesystem::copy_file(golden + "tokenizers/gpt2/tokenizer.json",
+                               dir_.path("tok/tokenizer.json"));
+    dir_.file("tok/chat_template.jinja",
+              "{% for m in messages %}{{ '<s>' + m.role + ': ' }}{% if m.role == 'assistant' %}{% "
+              "generation %}"
+              "{{ m.content + '<|end|>' }}{% endgeneration %}{% else %}{{ m.content + '<|end|>' "
+              "}}{% endif %}"
+              "{% endfor %}");
+    std::string lines;
+    for (int i = 0; i < 8; ++i)
+      lines +=
+          R"({"messages": [{"role": "user", "content": "number?"}, {"role": "assistant", "content": "it is )" +
+          std::to_string(i) + "\"}]}\n";
+    dir_.file("chats.jsonl",
+              lines + R"({"messages": [{"role": "user", "content": "no answer"}]})" + "\n");
+    dir_.file("job.json", R"({
+      "model": {"architecture": "gpt2", "n_layer": 1, "n_head": 2, "n_embd": 16, "n_positions": 64, "vocab_size": 512},
+      "data": {"train": "chats.jsonl", "valid": "chats.jsonl", "format": "chat", "tokenizer": "tok", "seq_length": 48,
+               "shuffle": false},
+      "run": {"steps": 2, "eval_interval": 1, "directory": ")" +
+                              dir_.path("run") + R"("}, "train_batch_size": 4})");
+  }
+  std::string job() const { return shell_word(dir_.path("job.json")); }
+  Outcome show(const std::string& more) const { return triax("data show " + job() + " " + more); }
+  TempDirectory dir_;
+};
+
+TEST_F(ChatRuns, ShowPrintsTokensThatTrain) {
+  const Outcome text = show("--sample 3");
+  EXPECT_EQ(text.status, 0) << text.text;
+  EXPECT_THAT(text.text, AllOf(HasSubstr("sample 3 (an epoch has 8): "),
+                               HasSubstr(" * \"<|end|>\"\n"), HasSubstr(" fill the row\n"),
+                               HasSubstr("1 samples without a token that trains are left out")));
+  const auto json = nlohmann::json::parse(show("--sample 3 --json 2>/dev/null").text);
+  std::string trained;
+  for (const auto& token : json.at("tokens"))
+    if (token.at("trains") == true) trained += token.at("text").get<std::string>();
+  EXPECT_EQ(trained, "it is 3<|end|>");
+  EXPECT_THAT(show("--sample 0 --color").text, HasSubstr("\x1b[32m"));
+}
+
+TEST_F(ChatRuns, TrainTakesThemOnAnyGrid) {
+  const auto losses = [&](int ranks, const std::string& more) {
+    const std::string directory = dir_.path("run" + std::to_string(ranks));
+    const Outcome outcome =
+        outcome_of(shell_word(MPIEXEC) + " " + MPIEXEC_RANKS + " " + std::to_string(ranks) + " " +
+                   command_of("train " + job() + " --set run.directory=" + shell_word(directory) +
+                              " " + more));
+    EXPECT_EQ(outcome.status, 0) << outcome.text;
+    std::vector<double> found;
+    std::istringstream lines(contents(directory + "/metrics.jsonl"));
+    for (std::string line; std::getline(lines, line);)
+      if (const auto json = nlohmann::json::parse(line); json.contains("loss"))
+        found.push_back(json.at("loss"));
+    return found;
+  };
+  const std::vector<double> one = losses(1, ""), two = losses(2, "--set parallel.tensor=2");
+  ASSERT_EQ(one.size(), 2U);
+  ASSERT_EQ(two.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_NEAR(one[i], two[i], 2e-6 * one[i]);
+}
+
+TEST_F(ChatRuns, PackedSamplesAreDocuments) {
+  // Two samples of 35 tokens fit a row.
+  const std::string packed =
+      " --set data.packing=true --set data.seq_length=72 --set model.n_positions=128 ";
+  const Outcome text = show("--sample 0" + packed);
+  EXPECT_EQ(text.status, 0) << text.text;
+  EXPECT_THAT(text.text, AllOf(HasSubstr("packed, "), HasSubstr(" rows of 72 tokens are "),
+                               HasSubstr("number       id document position\n")));
+  const auto json = nlohmann::json::parse(show("--sample 0 --json" + packed + "2>/dev/null").text);
+  std::string trained;
+  for (const auto& token : json.at("tokens")) {
+    if (token.at("trains") != true) continue;
+    EXPECT_GT(token.at("position"), 0);
+    trained += token.at("text").get<std::string>();
+  }
+  EXPECT_EQ(trained.substr(0, 28), "it is 0<|end|>it is 1<|end|>");
+  const Outcome run = triax("train " + job() + packed + "--set run.steps=1");
+  EXPECT_EQ(run.status, 0) << run.text;
+  const auto resolved = nlohmann::json::parse(contents(dir_.path("run/job.json")));
+  EXPECT_EQ(resolved.at("data").at("documents"), "mask");
+  const Outcome joined =
+      triax("train " + job() + " --set data.packing=true --set data.documents=join");
+  EXPECT_EQ(joined.status, 2);
+  EXPECT_THAT(joined.text, HasSubstr("the samples of a row would see each other"));
+}
+
+TEST_F(ChatRuns, BadLinesAreNamed) {
+  dir_.file("chats.jsonl", "{\"messages\": [{\"role\": \"wizard\", \"content\": \"x\"}]}\n");
+  const Outcome outcome = triax("train " + job());
+  EXPECT_NE(outcome.status, 0);
+  EXPECT_THAT(outcome.text,
+              HasSubstr("chats.jsonl:1: the role \"wizard\" is not known. Map it with data.roles"));
+}
+
+}  // namespace
+}  // namespace triax::test
