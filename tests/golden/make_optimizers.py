@@ -4,7 +4,8 @@
 For developers only: neither the program nor its tests run this. It needs PyTorch and NumPy; optimizers.json was made with
 PyTorch 2.15. Lion and Adan are not in PyTorch: their steps are algorithm 2 of Chen et al. 2023, and the authors' code of Xie et al.
 2022, in NumPy. All is float64. A case whose parameters PyTorch spells in another way than triax has "torch". AdamW8bit
-steps a tensor as small as this in float32: see make_eight_bit.py for others.
+steps a tensor as small as this in float32: see make_eight_bit.py for others. Muon steps a vector as AdamW does: see
+make_muon.py for matrices.
 """
 
 import json
@@ -25,6 +26,11 @@ CASES = [
     ("Adan", {"lr": 1e-2, "betas": [0.9, 0.8], "beta3": 0.95, "eps": 1e-6, "weight_decay": 0.1, "no_prox": True}),
     ("Lion", {"lr": 1e-2, "weight_decay": 0.1}),
     ("Lion", {"lr": 1e-3, "betas": [0.95, 0.98]}),
+    (
+        "Muon",
+        {"lr": 1e-2, "betas": [0.9, 0.95], "adamw_eps": 1e-6, "weight_decay": 0.1},
+        {"lr": 1e-2, "betas": [0.9, 0.95], "eps": 1e-6, "weight_decay": 0.1},
+    ),
     ("SGD", {"lr": 1e-2}),
     ("SGD", {"lr": 1e-2, "momentum": 0.9, "weight_decay": 0.1}),
     ("SGD", {"lr": 1e-2, "momentum": 0.9, "dampening": 0.5}),
@@ -77,7 +83,7 @@ def adan(params):
 
 def of_torch(name, params):
     parameter = torch.nn.Parameter(torch.tensor(start()))
-    optimizer = getattr(torch.optim, name.removesuffix("8bit"))([parameter], **params)
+    optimizer = getattr(torch.optim, "AdamW" if name == "Muon" else name.removesuffix("8bit"))([parameter], **params)
     for step in range(STEPS):
         parameter.grad = torch.tensor(gradient(step))
         optimizer.step()

@@ -64,6 +64,14 @@ TEST_F(OnDevice, FrozenTensorsHaveTheLossesOfPytorchOnEveryLayout) {
     expect_golden_on_device(name);
 }
 
+TEST_F(OnDevice, MaskedDocumentsHaveTheLossesOfPytorch) {
+  for (const char* name : {"gpt2-documents", "llama-documents"}) {
+    const GoldenCase golden = read_golden(name);
+    expect_golden(golden,
+                  train(MPI_COMM_WORLD, on_device(golden_job(golden, mixed_layout())), steps));
+  }
+}
+
 // Shards within pairs of ranks, summed across the pairs.
 TEST_F(OnDevice, HybridShardingHasTheLossesOfPytorch) {
   if (world_size() != 4) return;

@@ -19,6 +19,7 @@ class NcclPipeline : public DeviceTest {};
 std::vector<Layout> layouts() {
   if (world_size() == 2)
     return {{.pipeline = 2},
+            {.pipeline = 2, .schedule = "zero-bubble", .recompute = 1},
             {.pipeline = 2, .schedule = "gpipe", .recompute = 1},
             {.pipeline = 2, .schedule = "gpipe", .chunks = 3},
             {.pipeline = 2, .schedule = "interleaved", .chunks = 2, .recompute = 9},

@@ -244,7 +244,7 @@ TEST_F(FreezeAndResume, NewlyTrainedTensorsStartAsInANewRun) {
   all.trainability = {};
   for (const std::string& path : {file("trained", 5), file("again", 6)})
     for (const GlobalTensor& tensor : global_tensors(loaded.config.model)) {
-      const TensorStarts starts = tensor_starts_of(CheckpointReader(path), all, 6);
+      const TensorStarts starts = tensor_starts_of(CheckpointReader(path), all, states_of({}), 6);
       EXPECT_EQ(starts.contains(tensor.name) ? starts.at(tensor.name) : 0, tensor.trained ? 0 : 3)
           << path << ": " << tensor.name;
     }

@@ -44,6 +44,42 @@ TEST(Placement, TheSameJobTwiceIsTheSame) {
   }
 }
 
+// Stages of one and three blocks, or two and two.
+TEST(Placement, BlocksOfStagesChangeNoBit) {
+  if (world_size() != 2) GTEST_SKIP() << "needs two stages";
+  const GoldenCase golden = read_golden("gpt2-tiny");
+  const auto losses = [&](const nlohmann::json& blocks) {
+    const SubCommunicator ranks(2);
+    auto job = golden_job(golden, {.pipeline = 2, .micro = 2});
+    job["gradient_clipping"] = 0.0;
+    job["parallel"]["stage_layers"] = blocks;
+    return losses_of(test::train(ranks.mpi(), job, steps));
+  };
+  const auto even = losses({2, 2});
+  EXPECT_EQ(losses({1, 3}), even);
+  EXPECT_EQ(losses({3, 1}), even);
+  EXPECT_EQ(losses(nullptr), even);
+}
+
+// Weight gradients of zero-bubble are those of 1f1b, summed in the same order.
+TEST(Placement, ZeroBubbleHasTheBitsOf1f1b) {
+  const auto expect_bits = [](const char* name, Layout layout) {
+    const GoldenCase golden = read_golden(name);
+    if (layout.ranks() != world_size() || !carries(golden, layout)) return;
+    SCOPED_TRACE(name + (": " + layout.text()));
+    const auto expected = train_unclipped(golden, layout);
+    layout.schedule = "zero-bubble";
+    expect_same_bits(train_unclipped(golden, layout), expected);
+  };
+  for (const char* name : {"qwen2-odd", "llama-frozen", "pythia"})
+    expect_bits(name, {.pipeline = 2, .micro = 1});
+  expect_bits("gpt2-tiny", {.pipeline = 2, .micro = 1, .recompute = 99});
+  expect_bits("gpt2-tiny", {.pipeline = 2, .micro = 1, .type = "bf16"});
+  expect_bits("gpt2-tiny", {.tensor = 2, .pipeline = 2, .micro = 1});
+  expect_bits("gpt2-tiny", {.pipeline = 2, .data = 2, .micro = 1, .zero = 1});
+  expect_bits("gpt2-tiny", {.pipeline = 4, .micro = 1});
+}
+
 // Each rank clips the elements it steps. The tolerance is that of the golden losses.
 TEST(Placement, ElementsAreClippedAlikeOnEveryGrid) {
   const GoldenCase golden = read_golden("gpt2-tiny");

@@ -122,6 +122,7 @@ std::vector<Layout> layouts() {
       {.tensor = n, .micro = 1, .recompute = 99},
       {.pipeline = n, .micro = 1},
       {.pipeline = n, .schedule = "gpipe", .micro = 1, .recompute = 1},
+      {.pipeline = n, .schedule = "zero-bubble", .micro = 1},
       {.pipeline = 2, .data = n / 2, .schedule = "interleaved", .chunks = 2, .micro = 1},
   };
   for (const int zero : {1, 2, 3}) {
