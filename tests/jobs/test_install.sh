@@ -10,7 +10,7 @@ launch=("$(command -v "$1")" "${@:2}")
 
 cmake --install "$build" --prefix "$work/prefix" >installed || fail "cmake --install: $(cat installed)"
 shared=$work/prefix/share/triax/jobs
-for name in train.sbatch array-sweep.sbatch benchmark.sbatch inspect.sbatch chain.sh slurm.sh messages.sh requeue.sh loss_curve.awk README.md examples/quickstart.json \
+for name in train.sbatch array-sweep.sbatch benchmark.sbatch finetune.sbatch inspect.sbatch serve.sbatch batch.sbatch chain.sh slurm.sh messages.sh requeue.sh loss_curve.awk README.md examples/quickstart.json \
   guides/README.md guides/faults.md ../LICENSE; do
   [[ -f $shared/$name ]] || fail "$name is not installed"
 done
@@ -21,7 +21,7 @@ done
 
 # The man page has every command and option that --help has.
 triax=$work/prefix/bin/triax page=$work/prefix/share/man/man1/triax.1
-for command in '' train config evaluate generate checkpoint tokenizer data doctor 'data tokenize' 'data train-tokenizer' 'checkpoint list' 'checkpoint export' 'checkpoint import'; do
+for command in '' train plan config evaluate generate serve batch checkpoint adapter tokenizer data report watch trace doctor 'data tokenize' 'data train-tokenizer' 'checkpoint list' 'checkpoint export' 'checkpoint import' 'checkpoint quantize' 'checkpoint average' 'checkpoint analyze' 'trace compare' 'adapter merge'; do
   # shellcheck disable=SC2086
   "$triax" $command --help | grep -oE -- '^ +(-h, *)?--[a-z-]+' | grep -oE -- '--[a-z-]+' >options
   sed 's/\\-/-/g' "$page" | sed -n "/^\\.S[SH] ${command:+triax }${command:-DESCRIPTION}\$/,/^\\.S[SH]/p" >section
@@ -50,7 +50,7 @@ completes() {  # words, then what the last may become
 }
 touch job.json text
 mkdir folder
-completes triax '' 'train config evaluate generate checkpoint tokenizer data doctor'
+completes triax '' 'train plan config evaluate generate serve batch checkpoint adapter tokenizer data report watch trace doctor'
 completes triax che checkpoint
 completes triax checkpoint ver verify
 completes triax train --dr --dry-run

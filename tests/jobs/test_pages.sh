@@ -17,7 +17,7 @@ check_job() {
   [[ -n $job ]] || return 0
   echo "$job" >job.json
   "$triax" config job.json --ranks 8 "${text[@]}" >config.txt 2>said.txt || fail "$1: its job is refused: $(<said.txt)"
-  cp job.json demo.json
+  [[ $1 == *plan.md ]] || cp job.json demo.json  # a plan of 70B parameters is not shown
   jobs=$((jobs + 1))
 }
 
@@ -52,7 +52,7 @@ check_keys() {
 # help_of WORD...: the help of the command that these words begin with, in help.txt; fails if there is no such command.
 help_of() {
   local command=$2
-  [[ $command != checkpoint && $command != tokenizer ]] || command+=" ${3:-}"
+  [[ $command != checkpoint && $command != tokenizer && $command != trace ]] || command+=" ${3:-}"
   # shellcheck disable=SC2086  # two words
   "$triax" $command --help >help.txt 2>&1 && grep -q "^Usage: triax $command " help.txt
 }
@@ -70,7 +70,7 @@ check_commands() {
       grep -q -- "$option" help.txt || fail "$1: no option $option as in '$line'"
     done
     commands=$((commands + 1))
-  done < <(grep -oE '(^ +(\$ )?([^#`]* )?|`)triax (train|config|evaluate|generate|checkpoint|tokenizer|doctor|COMMAND)[^#`|>;]*' "$1" | grep -oE 'triax [a-z][^\\]*')
+  done < <(grep -oE '(^ +(\$ )?([^#`]* )?|`)triax (train|config|evaluate|generate|serve|batch|checkpoint|tokenizer|report|watch|trace|doctor|COMMAND)[^#`|>;]*' "$1" | grep -oE 'triax [a-z][^\\]*')
 }
 
 check_files() {

@@ -9,7 +9,7 @@ source=$1
 
 # All scripts look for their folder alike.
 head_of() { sed -n '/^set -euo/,/^# shellcheck source/p' "$source/jobs/$1.sbatch"; }
-for script in array-sweep benchmark inspect; do
+for script in array-sweep benchmark finetune inspect; do
   [[ $(head_of "$script") == "$(head_of train)" ]] || fail "$script.sbatch does not begin as train.sbatch does"
 done
 

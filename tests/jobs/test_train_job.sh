@@ -7,6 +7,28 @@ source=$1
 . "$(dirname "${BASH_SOURCE[0]}")/../support/script.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/job_stubs.sh"
 
+# A fine-tuning that is done is exported; one that is stopped, wrong or failed is not.
+finetune=$source/jobs/finetune.sbatch
+STEP=1 CHECKPOINT=000010 job 0 "$finetune"; ends
+says ran 'run/checkpoints/step-000010.h5 --to huggingface'
+STEP=1 job 75 "$finetune"; comes_back
+says ran 'train job.json'
+job 2 "$finetune"; ends
+says ran 'train job.json'
+rm -r run; mkdir -p run/checkpoints
+
+# A batch comes back until every line has its answer; a task of an array answers its part in a directory of its own.
+batch=$source/jobs/batch.sbatch
+job 75 "$batch" --model m --out answers; comes_back
+says ran 'batch job.json --model m --out answers'
+job 0 "$batch" --model m --out answers; ends
+job 3 "$batch" --model m --out answers; comes_back
+SLURM_RESTART_COUNT=2 RETRIES=2 job 3 "$batch" --model m --out answers
+[[ ! -e requeued ]] || fail "a batch comes back after its last try"
+SLURM_ARRAY_JOB_ID=7 SLURM_ARRAY_TASK_ID=12 SLURM_ARRAY_TASK_MIN=8 SLURM_ARRAY_TASK_STEP=2 SLURM_ARRAY_TASK_COUNT=4 \
+  job 0 "$batch" --out=answers --model m; ends
+says ran 'batch job.json --out=answers/part-2 --model m --part 2/4'
+
 # Done and wrong are the end; stopped comes back as often as it likes.
 job 0; ends
 job 2; ends

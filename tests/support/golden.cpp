@@ -46,8 +46,12 @@ GoldenCase read_golden(const std::string& name) {
   golden.global_batch = recipe.at("global_batch");
   golden.sequence_length = recipe.at("seq_length");
   golden.cosine = recipe.at("schedule") == "cosine";
+  golden.mask_documents = recipe.value("documents", "join") == "mask";
+  golden.mask_end_token_loss = recipe.value("mask_end_token_loss", false);
   golden.freeze = recipe.value("freeze", golden.freeze);
   golden.train_only = recipe.value("train_only", golden.train_only);
+  if (std::filesystem::exists(golden.directory + "/adapter"))
+    golden.adapter = golden.directory + "/adapter";
   for (const auto& step : file.at("steps"))
     golden.expected.push_back({step.at("loss"), step.at("grad_norm"), step.at("lr")});
   return golden;

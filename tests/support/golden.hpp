@@ -28,6 +28,8 @@ struct GoldenCase {
   int sequence_length = 0;
   bool cosine = false;
   std::vector<std::string> freeze, train_only;
+  bool mask_documents = false, mask_end_token_loss = false;
+  std::string adapter;  // directory of the adapter that is trained; empty: none
   // Expected results.
   std::vector<GoldenStep> expected;
 };

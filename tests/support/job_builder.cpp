@@ -34,6 +34,8 @@ nlohmann::json golden_job(const GoldenCase& golden, const Layout& layout) {
   job["model"] = {{"from", golden.directory}};
   job["data"] = {
       {"train", {golden.tokens}}, {"seq_length", golden.sequence_length}, {"shuffle", false}};
+  if (golden.mask_documents) job["data"]["documents"] = "mask";
+  if (golden.mask_end_token_loss) job["data"]["mask_end_token_loss"] = true;
   job["parallel"] = {{"tensor", layout.tensor}, {"pipeline", layout.pipeline},
                      {"data", layout.data},     {"schedule", layout.schedule},
                      {"chunks", layout.chunks}, {"sequence_parallel", layout.sequence_parallel}};
@@ -53,6 +55,7 @@ nlohmann::json golden_job(const GoldenCase& golden, const Layout& layout) {
   job["gradient_clipping"] = golden.clip;
   job["loss"] = {{"z_coefficient", golden.z_coefficient}};
   if (!golden.freeze.empty()) job["freeze"] = golden.freeze;
+  if (!golden.adapter.empty()) job["lora"] = {{"adapter", golden.adapter}};
   if (!golden.train_only.empty()) job["train_only"] = golden.train_only;
   job["zero_optimization"] = {{"stage", layout.zero},
                               {"overlap_comm", layout.overlap},

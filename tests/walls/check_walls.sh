@@ -2,8 +2,8 @@
 # Usage: check_walls.sh ROOT
 # Refuses, in the files that git tracks: includes that arrows.txt does not allow, circles of files, libraries outside the
 # folder that owns them, a .cpp without a header of its name, folders without README.md or with more than 25 files,
-# strangers at the top level, sources without a license line, pages that are too long, and words that style does not allow. One line per violation; exits 1
-# when there is one.
+# strangers at the top level, sources without a license line, two types of one name, pages that are too long, and words that
+# style does not allow. One line per violation; exits 1 when there is one.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$1"
@@ -45,7 +45,7 @@ check_includes() {
       may["tests/benchmarks"] = "kernels/base benchmarks"
 
       # Headers of src/config that other rooms may include. The others read job files.
-      config = "config.hpp load/load.hpp load/describe.hpp model/huggingface.hpp rates/rates.hpp resolve/resolved_paths.hpp rope_kinds.hpp source/absolute_path.hpp source/spelling.hpp"
+      config = "config.hpp conversation.hpp ending.hpp outputs.hpp load/command_keys.hpp load/load.hpp load/describe.hpp lora/lora.hpp model/huggingface.hpp rates/rates.hpp resolve/resolved_paths.hpp rope_kinds.hpp source/absolute_path.hpp source/spelling.hpp"
 
       # Libraries that belong to some rooms: patterns of <...>, and the paths that may include them.
       owner["^Kokkos"]                           = "kernels/"
@@ -55,6 +55,8 @@ check_includes() {
       owner["^(hdf5|H5)"]                        = "io/ tests/io/"
       owner["^liburing"]                         = "io/ benchmarks/io/"
       owner["^(pcre2|utf8proc)"]                 = "src/text/ tests/text/"
+      owner["^yaml-cpp/"]                        = "src/axolotl/"
+      owner["^boost/"]                           = "src/serve/http/ tests/serve/http/"
       owner["^(zlib|zstd)[.]h"]                  = "io/ tests/io/"
       owner["^mpi[.]h"]                          = "src/comm/ kernels/base/mpi/ io/ tests/ benchmarks/"
       owner["^(hwloc|nccl)"]                     = "src/comm/ tests/support/"
@@ -87,7 +89,7 @@ check_includes() {
         refuse(index(header, "/") ? "tests/walls/arrows.txt has no room " to : "paths are relative to the repository root")
       else if (to != from && !listed(to, may[from]))
         refuse(from " may not include " to)
-      else if (begins(to, "src/config") && !begins(from, "src/config") && !begins(from, "src/model/families") && from != "src/state/optimizer/rules" && from != "tests" && from != "benchmarks" &&
+      else if (begins(to, "src/config") && !begins(from, "src/config") && !begins(from, "src/model/families") && from != "src/axolotl" && from != "src/machine" && from != "src/state/optimizer/rules" && from != "tests" && from != "benchmarks" &&
                !listed(substr(header, length("src/config/") + 1), config))
         refuse("outside src/config only " config)
     }
@@ -194,6 +196,30 @@ check_licenses() {
   return "$status"
 }
 
+# Types of one name in one namespace are one type to the linker, which keeps the functions of either. Only headers are
+# looked at, and types that a line begins.
+check_names() {
+  sources | grep -vE '^(tests|benchmarks)/' | grep -E '\.(hpp|h|cuh)$' | xargs -r -d '\n' awk '
+    FNR == 1 { depth = 0 }
+    /^ *(inline )?namespace [A-Za-z_:]+ *\{/ {
+      sub(/^ *(inline )?namespace /, "")
+      space[++depth] = $1
+    }
+    /^}  \/\/ namespace/ { if (depth > 0) --depth }
+    /^(struct|class|union|enum( class)?) [A-Za-z_]+( |;|$)/ && !/;$/ {
+      name = $1 == "enum" && $2 == "class" ? $3 : $2
+      whole = ""
+      for (i = 1; i <= depth; ++i) whole = whole space[i] "::"
+      whole = whole name
+      if (whole in at && at[whole] != FILENAME) {
+        printf "%s: (%s is the name of a type in %s)\n", FILENAME, whole, at[whole]
+        bad = 1
+      }
+      at[whole] = FILENAME
+    }
+    END { exit bad }'
+}
+
 check_folders() {
   local count folder status=0
   while read -r count folder; do
@@ -228,6 +254,12 @@ check_readmes() {
       status=1
     fi
   done
+  while IFS= read -r folder; do  # a formatter for C++ has been at it
+    if [[ $(head -n 1 "$folder") == '#'[!\ \#]* ]]; then
+      echo "$folder: (its first line is no heading)"
+      status=1
+    fi
+  done < <(tracked . | grep -E '(^|/)README\.md$')
   return "$status"
 }
 
@@ -262,7 +294,7 @@ check_words() {
 }
 
 status=0
-for check in check_includes check_circles check_headers check_licenses check_folders check_top_level check_readmes check_pages check_words; do
+for check in check_includes check_circles check_headers check_licenses check_names check_folders check_top_level check_readmes check_pages check_words; do
   "$check" || status=1
 done
 exit "$status"

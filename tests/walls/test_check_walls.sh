@@ -118,6 +118,18 @@ expect_refusal src/model/alone.cpp '#include <vector>'
 expect_refusal README.md "$(printf '%121s' '')"
 expect_refusal jobs/guides/build.md "$(printf '%121s' '')"
 
+expect_refusal src/folder/README.md '#folder : broken' src/folder/README.md
+
+put src/state/shard.hpp $'namespace triax {\nstruct Shard {\n};\n}  // namespace triax'
+put src/model/shard.hpp $'namespace triax::other {\nclass Shard {\n};\n}  // namespace triax::other'
+expect_pass "types of one name in two namespaces"
+put kernels/matmul/shard.hpp $'namespace triax {\nclass Shard {\n};\n}  // namespace triax'
+if output=$(check_tree) || [[ $output != *"src/state/shard.hpp: (triax::Shard is the name of a type in kernels/matmul/shard.hpp)"* ]]; then
+  echo "two types of one name were not refused: $output"
+  failures=$((failures + 1))
+fi
+rm "$tree/kernels/matmul/shard.hpp"
+
 # A file with no header of its name is allowed where it extends one, or its folder's.
 put src/trainer/trainer_saves.cpp '#include "src/trainer/trainer.hpp"'
 put kernels/matmul/vendor.cpp '#include "kernels/matmul/matmul.hpp"'
