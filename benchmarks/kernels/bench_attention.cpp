@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Causal attention, forward and backward, at GPT-2's and Llama's head shapes. A multiply-add of a
-// query and an earlier key counts, one that the mask or the window removes does not: forward 2
-// products, backward 5. The argument "device" runs it on a GPU.
+// query and an earlier key counts, one that the mask, the window or documents remove does not:
+// forward 2 products, backward 5. The argument "device" runs it on a GPU.
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "benchmarks/support/place.hpp"
 #include "kernels/attention/attention.hpp"
@@ -20,16 +21,31 @@ struct Case {
   std::int64_t batch, length, heads, key_heads, head_size;
   DType type = DType::f32;
   std::int64_t window = 0;
+  std::int64_t document = 0;  // tokens of each document; 0: one per sequence
 
   // Pairs of a query and a key that it sees, per head.
   double pairs() const {
-    const std::int64_t most = window == 0 ? length : std::min(window, length);
-    return static_cast<double>(most * length - most * (most - 1) / 2);
+    double sum = 0;
+    const std::int64_t size = document == 0 ? length : document;
+    for (std::int64_t begin = 0; begin < length; begin += size) {
+      const std::int64_t tokens = std::min(size, length - begin);
+      const std::int64_t most = window == 0 ? tokens : std::min(window, tokens);
+      sum += static_cast<double>(most * tokens - most * (most - 1) / 2);
+    }
+    return sum;
+  }
+  // Positions of the tokens in their documents.
+  std::vector<std::int32_t> positions() const {
+    std::vector<std::int32_t> all;
+    for (std::int64_t i = 0; document > 0 && i < batch * length; ++i)
+      all.push_back(static_cast<std::int32_t>(i % length % document));
+    return all;
   }
   std::string name() const {
-    return fmt::format("B={} T={} H={} Hkv={} D={} {}{}", batch, length, heads, key_heads,
+    return fmt::format("B={} T={} H={} Hkv={} D={} {}{}{}", batch, length, heads, key_heads,
                        head_size, name_of(type),
-                       window == 0 ? "" : fmt::format(" window={}", window));
+                       window == 0 ? "" : fmt::format(" window={}", window),
+                       document == 0 ? "" : fmt::format(" document={}", document));
   }
 };
 
@@ -53,6 +69,13 @@ void run(const benchmark::Place& place, const Case& n, const benchmark::Limit& p
   AttentionOptions options;
   options.scale = 1.0F / std::sqrt(static_cast<float>(n.head_size));
   options.window = n.window;
+  std::vector<std::int32_t> positions = n.positions();
+  const Buffer placed(positions.size() * sizeof(std::int32_t), place.space());
+  if (!positions.empty()) {
+    options.positions = placed.tensor(DType::i32, {n.batch, n.length});
+    copy(place.stream(), options.positions, Tensor(positions.data(), {n.batch, n.length}));
+    place.stream().synchronize();
+  }
 
   const auto report = [&](std::string_view direction, double products, const auto& body) {
     const auto timing = place.time(body);
@@ -98,6 +121,8 @@ void run(const benchmark::Place& place) {
       run(place, {2, length, 12, 12, 64, type}, peak);
     run(place, {1, 1024, 8, 2, 128, type}, peak);
     for (std::int64_t window : {0, 256}) run(place, {1, 2048, 12, 12, 64, type, window}, peak);
+    for (std::int64_t document : {2048, 500, 128})
+      run(place, {1, 2048, 12, 12, 64, type, 0, document}, peak);
   }
 }
 
