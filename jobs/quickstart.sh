@@ -110,12 +110,15 @@ main() {
   check_loss
   printf '\nA sample of what it writes:\n\n'
   sample "$checkpoint"
+  local report
+  report=$("$build_folder/src/triax" report "$run") || fail "no report of $run"
   cat <<END
 
 program:    $build_folder/src/triax (export PATH=\$PWD/$build_folder/src:\$PATH)
 job:        jobs/examples/quickstart.json
 metrics:    $metrics
 checkpoint: $checkpoint
+report:     $report (the curves and the run as a page; open it in a browser)
 
 To try next:
   triax generate $checkpoint --prompt "#include <" --temperature 0.8
