@@ -32,7 +32,7 @@ std::vector<std::int32_t> end_tokens(const std::string& config, const TokenizerF
   if (const auto end = tokenizer.end_token()) ids.push_back(*end);
   std::erase_if(ids, [&](std::int64_t id) { return id < 0 || id >= vocabulary; });
   std::ranges::sort(ids);
-  ids.erase(std::ranges::unique(ids).begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   return {ids.begin(), ids.end()};
 }
 

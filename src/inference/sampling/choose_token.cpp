@@ -24,7 +24,7 @@ void penalise_repetition(std::span<float> logits, double penalty,
   std::vector<std::int32_t> seen(prompt.begin(), prompt.end());
   seen.insert(seen.end(), answer.begin(), answer.end());
   std::ranges::sort(seen);
-  seen.erase(std::ranges::unique(seen).begin(), seen.end());
+  seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
   const auto r = static_cast<float>(penalty);
   for (const std::int32_t token : seen) {
     float& logit = at(logits, token);
