@@ -104,7 +104,7 @@ void save(const std::string& path, const ModelConfig& model, State& state) {
                   state.grid);
 }
 
-const std::vector<Layout> layouts = {
+const std::vector<Layout> all_layouts = {
     {},
     {.chunks = 3},
     {.tensor = 2},
@@ -129,7 +129,7 @@ TEST(Checkpoint, EveryGridRestoresEveryOthersFile) {
     const ModelConfig model = golden_model(name);
     int number = 0;
     std::vector<std::pair<std::string, std::unique_ptr<State>>> states;
-    for (Layout layout : layouts) {
+    for (Layout layout : all_layouts) {
       layout.micro = 1;
       if (layout.ranks() == world_size() && carries(read_golden(name), layout))
         states.emplace_back(layout.text(), std::make_unique<State>(model, layout));
@@ -157,7 +157,7 @@ TEST(Checkpoint, ASnapshotHasTheStateFromBeforeTheUpdateThatWaitsForIt) {
   const SharedDirectory directory;
   const ModelConfig model = golden_model("gpt2-tiny");
   const Stream stream;
-  for (Layout layout : layouts) {
+  for (Layout layout : all_layouts) {
     layout.micro = 1;
     if (layout.ranks() != world_size() || !carries(read_golden("gpt2-tiny"), layout)) continue;
     SCOPED_TRACE(layout.text());

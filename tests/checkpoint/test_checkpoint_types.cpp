@@ -12,7 +12,7 @@
 namespace triax::test {
 namespace {
 
-std::vector<Layout> layouts() {
+std::vector<Layout> layouts_of_types() {
   if (world_size() == 4)
     return {{.tensor = 2, .data = 2, .micro = 1},
             {.pipeline = 2, .data = 2, .micro = 1, .zero = 3, .type = "bf16"},
@@ -47,13 +47,13 @@ std::vector<double> resumed_losses(const std::string& file, const std::string& d
 
 TEST(CheckpointTypes, EachResumesEveryOther) {
   const SharedDirectory directory;
-  for (const Layout& saved : layouts()) {
+  for (const Layout& saved : layouts_of_types()) {
     const std::string run = directory.path(saved.type + std::to_string(saved.zero));
     auto job = job_in(run, saved);
     job["checkpoint"] = {{"resume", "never"}, {"interval", 2}, {"at_end", false}};
     const std::vector<double> straight = losses_of(train(MPI_COMM_WORLD, job, 4));
     train_to_the_end(job);
-    for (const Layout& resumed : layouts()) {
+    for (const Layout& resumed : layouts_of_types()) {
       SCOPED_TRACE(saved.text() + " resumed by " + resumed.text());
       const std::vector<double> losses =
           resumed_losses(run + "/checkpoints/step-000002.h5", directory.path("resumed"), resumed);

@@ -14,14 +14,14 @@ namespace {
 
 using testing::ElementsAre;
 
-Layout layout() {
+Layout layout_of_ranks() {
   if (world_size() == 4) return {.tensor = 2, .data = 2, .micro = 2, .zero = 1};
   if (world_size() == 2) return {.data = 2, .micro = 2, .zero = 2};
   return {.micro = 2};
 }
 
 nlohmann::json job_in(const std::string& directory, bool bf16) {
-  auto job = golden_job(read_golden("gpt2-tiny"), layout());
+  auto job = golden_job(read_golden("gpt2-tiny"), layout_of_ranks());
   if (bf16) job["bf16"] = {{"enabled", true}};
   job["run"]["directory"] = directory;
   job["run"]["steps"] = 6;
@@ -159,7 +159,7 @@ TEST(RunCheckpoints, ACopyIsMadeWhereTheJobLeavesItOpen) {
 // A job that has trained for 8 steps and continues with a learning rate at which it diverges.
 nlohmann::json diverging_job(const std::string& run, const std::string& text, double rate,
                              int keep) {
-  auto job = spike_job(layout(), text, run);
+  auto job = spike_job(layout_of_ranks(), text, run);
   job["run"]["steps"] = 8;
   job["run"]["loss_spike"]["action"] = "warn";
   job["checkpoint"]["keep"] = keep;
@@ -199,8 +199,8 @@ TEST(RunCheckpoints, OneOfWeightsWithoutAFiniteLossRemovesNoOther) {
 // The loss of the next step proves a file; until then its weights may be bad.
 TEST(RunCheckpoints, TheNewestIsSoundOnceALossHasShownIt) {
   const SharedDirectory directory;
-  auto job =
-      spike_job(layout(), shared_file(directory, "text", spike_text({8})), directory.path("run"));
+  auto job = spike_job(layout_of_ranks(), shared_file(directory, "text", spike_text({8})),
+                       directory.path("run"));
   job["run"]["loss_spike"]["action"] = "stop";
   job["checkpoint"]["keep"] = 1;
   EXPECT_THAT(error_of([&] { train_to_the_end(job); }), testing::HasSubstr("of step 9"));
@@ -213,7 +213,7 @@ TEST(RunCheckpoints, TheNewestIsSoundOnceALossHasShownIt) {
 TEST(RunCheckpoints, TheOneThatARunResumesRemovesOthersOnceALossHasShownIt) {
   const SharedDirectory directory;
   const std::string run = directory.path("run");
-  auto job = spike_job(layout(), shared_file(directory, "text", spike_text({})), run);
+  auto job = spike_job(layout_of_ranks(), shared_file(directory, "text", spike_text({})), run);
   job["run"]["steps"] = 8;
   train_to_the_end(job);
   ASSERT_THAT(checkpoint_names(run), ElementsAre("step-000008.h5", "step-000004.h5"));
@@ -228,7 +228,7 @@ TEST(RunCheckpoints, NoMoreThanThoseThatAreKeptStayWhereTheLossComesBack) {
   const std::string text = shared_file(directory, "text", spike_text({9, 12}));
   for (const bool async : {false, true}) {
     const std::string run = directory.path(async ? "async" : "direct");
-    auto job = spike_job(layout(), text, run);
+    auto job = spike_job(layout_of_ranks(), text, run);
     job["run"]["loss_spike"]["action"] = "warn";
     job["checkpoint"] = {{"interval", 1}, {"keep", 1}, {"async", async}};
     train_to_the_end(job);

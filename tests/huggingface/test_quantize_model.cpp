@@ -23,7 +23,7 @@ const json& made() {
   return all;
 }
 
-std::string bytes_of(const SafetensorsReader& reader, const std::string& name) {
+std::string stored_bytes(const SafetensorsReader& reader, const std::string& name) {
   std::string bytes(static_cast<std::size_t>(reader.stored(name).bytes), '\0');
   reader.read_bytes(name, 0, bytes.data(), std::ssize(bytes));
   return bytes;
@@ -39,7 +39,7 @@ std::string hash_of(const std::string& bytes) {
 std::map<std::string, std::string> stored_in(const std::string& directory) {
   const SafetensorsReader reader(directory);
   std::map<std::string, std::string> all;
-  for (const std::string& name : reader.names()) all[name] = bytes_of(reader, name);
+  for (const std::string& name : reader.names()) all[name] = stored_bytes(reader, name);
   return all;
 }
 
@@ -79,7 +79,7 @@ TEST_F(QuantizeModel, WritesTheTensorsOfBitsandbytes) {
         const SafetensorsStored stored = reader.stored(entry.key());
         EXPECT_EQ(stored.type, entry.value()[0]) << entry.key();
         EXPECT_EQ(json(stored.shape), entry.value()[1]) << entry.key();
-        EXPECT_EQ(hash_of(bytes_of(reader, entry.key())), entry.value()[2])
+        EXPECT_EQ(hash_of(stored_bytes(reader, entry.key())), entry.value()[2])
             << format << " " << entry.key();
       }
     }
@@ -98,10 +98,10 @@ TEST_F(QuantizeModel, WritesNestedScalesAsBitsandbytes) {
     if (entry.key().find("quant_state") != std::string::npos) continue;
     EXPECT_EQ(json(stored.shape), entry.value()[1]) << entry.key();
     if (entry.key().find("absmax") == std::string::npos) {
-      EXPECT_EQ(hash_of(bytes_of(reader, entry.key())), entry.value()[2]) << entry.key();
+      EXPECT_EQ(hash_of(stored_bytes(reader, entry.key())), entry.value()[2]) << entry.key();
     }
   }
-  const json state = json::parse(bytes_of(reader, map + ".quant_state.bitsandbytes__nf4"));
+  const json state = json::parse(stored_bytes(reader, map + ".quant_state.bitsandbytes__nf4"));
   EXPECT_EQ(state["shape"], json({176, 64}));
   EXPECT_EQ(state["nested_blocksize"], 256);
   const std::vector<float> plain = decoded(quantized("llama-tiny", "nf4"), map);

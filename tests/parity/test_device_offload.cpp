@@ -14,7 +14,7 @@
 namespace triax::test {
 namespace {
 
-constexpr std::int64_t steps = 2;
+constexpr std::int64_t offload_steps = 2;
 
 nlohmann::json parameters_in_host(nlohmann::json job) {
   job["zero_optimization"]["offload_param"] = {{"device", "cpu"}};
@@ -26,12 +26,12 @@ class DeviceOffload : public DeviceTest {};
 // Trains the job with its parameters at each location.
 void expect_no_change(const nlohmann::json& job, const std::string& directory,
                       std::span<const Place> places) {
-  const auto expected = train(MPI_COMM_WORLD, job, steps);
+  const auto expected = train(MPI_COMM_WORLD, job, offload_steps);
   for (const Place& place : places) {
     SCOPED_TRACE(place.name);
     auto offloaded = job;
     place.set(offloaded["zero_optimization"], directory);
-    expect_same_bits(expected, train(MPI_COMM_WORLD, offloaded, steps));
+    expect_same_bits(expected, train(MPI_COMM_WORLD, offloaded, offload_steps));
     MPI_Barrier(MPI_COMM_WORLD);
     EXPECT_TRUE(std::filesystem::is_empty(directory)) << "files are left behind";
     MPI_Barrier(MPI_COMM_WORLD);
@@ -92,9 +92,9 @@ TEST_F(DeviceOffload, OfInputsOfRecomputedLayersChangesNoBit) {
   for (const Layout& layout : recomputing_layouts()) {
     SCOPED_TRACE(layout.text());
     auto job = recomputing_job(layout);
-    const auto expected = train(MPI_COMM_WORLD, job, steps);
+    const auto expected = train(MPI_COMM_WORLD, job, offload_steps);
     job["activation_checkpointing"]["cpu_checkpointing"] = true;
-    expect_same_bits(expected, train(MPI_COMM_WORLD, job, steps));
+    expect_same_bits(expected, train(MPI_COMM_WORLD, job, offload_steps));
   }
 }
 
@@ -102,7 +102,7 @@ TEST_F(DeviceOffload, AnEvaluationBetweenStepsChangesNoBit) {
   const SharedDirectory directory;
   auto job = job_of(cut_layout());
   job["data"]["valid"] = job["data"]["train"];
-  job["run"]["steps"] = steps;
+  job["run"]["steps"] = offload_steps;
   job["run"]["eval_interval"] = 1;
   job["run"]["eval_steps"] = 1;
   std::vector<std::vector<nlohmann::json>> found;

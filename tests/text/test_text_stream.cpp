@@ -6,11 +6,11 @@
 namespace triax {
 namespace {
 
-const std::string folder = std::string(TRIAX_SOURCE_DIR) + "/tests/golden/tokenizers/";
+const std::string tokenizer_folder = std::string(TRIAX_SOURCE_DIR) + "/tests/golden/tokenizers/";
 
 TEST(TextStream, JoinedTextsAreTheDecodedText) {
   for (const char* name : {"gpt2", "llama2", "sentencepiece-bpe", "unigram"}) {
-    const auto tokenizer = open_tokenizer(folder + name);
+    const auto tokenizer = open_tokenizer(tokenizer_folder + name);
     std::vector<std::int32_t> ids;
     tokenizer->encoder()->encode("Hello  world, 中文 👩\u200d👧 end", {}, ids);
     TextStream stream(tokenizer);
@@ -22,7 +22,7 @@ TEST(TextStream, JoinedTextsAreTheDecodedText) {
 
 // Llama-2's bytes come one by one.
 TEST(TextStream, HoldsBackACharacterThatIsNotWhole) {
-  const auto tokenizer = open_tokenizer(folder + "llama2");
+  const auto tokenizer = open_tokenizer(tokenizer_folder + "llama2");
   TextStream stream(tokenizer);
   EXPECT_EQ(stream.next(tokenizer->id_of("<0xC3>").value()), "");
   EXPECT_EQ(stream.next(tokenizer->id_of("<0xA9>").value()), "é");

@@ -22,7 +22,7 @@ std::string scaled(const std::string& home, const std::string& scaling) {
          home + "\": " + scaling + "}";
 }
 
-constexpr const char* llama3 =
+constexpr const char* llama3_config =
     R"({"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
         "original_max_position_embeddings": 8192})";
 
@@ -38,7 +38,7 @@ TEST(Families, AreThoseThatTheKeysAllow) {
 TEST(RopeScaling, OfLlama3InBothHomes) {
   const RopeScaling expected{"llama3", 8.0, 1.0, 4.0, 8192};
   for (const char* home : {"rope_scaling", "rope_parameters"}) {
-    const auto m = model(scaled(home, llama3));
+    const auto m = model(scaled(home, llama3_config));
     EXPECT_EQ(m.rope_scaling, expected) << home;
     EXPECT_EQ(m.rope_theta, 500000.0) << home;
   }
@@ -119,7 +119,7 @@ TEST(RopeScaling, TheOriginalContextOfLlama3MayBeLeftOut) {
 }
 
 TEST(RopeScaling, AnOriginalContextAboveTheLongestIsSaid) {
-  std::string text = scaled("rope_scaling", llama3);
+  std::string text = scaled("rope_scaling", llama3_config);
   text.replace(text.find("131072"), 6, "4096");
   EXPECT_THAT(warnings_of(text),
               ElementsAre(HasSubstr("original_max_position_embeddings: 8192 is more than "
@@ -127,7 +127,7 @@ TEST(RopeScaling, AnOriginalContextAboveTheLongestIsSaid) {
 }
 
 TEST(RopeScaling, TheOriginalContextBesideItWins) {
-  std::string text = scaled("rope_parameters", llama3);
+  std::string text = scaled("rope_parameters", llama3_config);
   text.insert(text.size() - 1, ",\n\n\"original_max_position_embeddings\": 2048");
   EXPECT_EQ(model(text).rope_scaling.original_positions, 2048);
   text.replace(text.rfind("2048"), 4, "null");
@@ -159,7 +159,7 @@ TEST(RopeScaling, KeysWithoutEffectAreSaid) {
   EXPECT_THAT(warnings_of(scaled("rope_parameters", R"({"rope_type": "default", "factor": 8})")),
               ElementsAre("config.json:2: model.rope_scaling.factor: has no effect with the "
                           "rope_type \"default\""));
-  EXPECT_THAT(warnings_of(scaled("rope_scaling", llama3)), IsEmpty());
+  EXPECT_THAT(warnings_of(scaled("rope_scaling", llama3_config)), IsEmpty());
 }
 
 }  // namespace

@@ -18,16 +18,16 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr int length = 3;  // T
+constexpr int sample_length = 3;  // T
 
 // Two sources: "a" of 20 samples with tokens 0 to 60, "b" of 7 samples with tokens 1000 to 1021.
 class TrainingDataTest : public testing::Test {
  protected:
   TrainingDataTest() {
-    config_.data.train = {numbered_file(directory_, "a.bin", 20, length, 0),
-                          numbered_file(directory_, "b.bin", 7, length, 1000)};
+    config_.data.train = {numbered_file(directory_, "a.bin", 20, sample_length, 0),
+                          numbered_file(directory_, "b.bin", 7, sample_length, 1000)};
     config_.data.sources = {{1, {{0.7}}}, {1, {{0.3}}}};
-    config_.data.sequence_length = length;
+    config_.data.sequence_length = sample_length;
     config_.batch = {12, 1, 12};
     config_.run.steps = 10;
   }
@@ -38,7 +38,8 @@ class TrainingDataTest : public testing::Test {
   static std::vector<std::int32_t> firsts(const TrainingData& data, std::int64_t begin,
                                           std::int64_t end) {
     std::vector<std::int32_t> all;
-    for (std::int64_t i = begin; i < end; ++i) all.push_back(sample_of(data, i, length).front());
+    for (std::int64_t i = begin; i < end; ++i)
+      all.push_back(sample_of(data, i, sample_length).front());
     return all;
   }
   static bool of_b(std::int32_t token) { return token >= 1000; }
@@ -76,9 +77,9 @@ TEST_F(TrainingDataTest, EverySourceHasItsOwnEpochs) {
 }
 
 TEST_F(TrainingDataTest, TheFirstSourceIsShuffledAsOneAloneTheOthersNot) {
-  numbered_file(directory_, "b.bin", 20, length, 1000);
+  numbered_file(directory_, "b.bin", 20, sample_length, 1000);
   const TrainingData mixed = data();
-  const TokenReader alone({config_.data.train[0]}, length, true, config_.data.seed);
+  const TokenReader alone({config_.data.train[0]}, sample_length, true, config_.data.seed);
   std::vector<std::int32_t> a, b;
   for (const std::int32_t token : firsts(mixed, 0, 60))
     if (of_b(token))
@@ -86,7 +87,7 @@ TEST_F(TrainingDataTest, TheFirstSourceIsShuffledAsOneAloneTheOthersNot) {
     else
       a.push_back(token);
   for (std::size_t i = 0; i < a.size(); ++i)
-    EXPECT_EQ(a[i], sample_of(alone, static_cast<std::int64_t>(i), length).front());
+    EXPECT_EQ(a[i], sample_of(alone, static_cast<std::int64_t>(i), sample_length).front());
   a.resize(b.size());
   EXPECT_NE(a, b);
 }
@@ -95,10 +96,11 @@ TEST_F(TrainingDataTest, OneSourceIsItsReader) {
   config_.data.sources.clear();
   const TrainingData one = data();
   EXPECT_FALSE(one.blends());
-  const TokenReader reader(config_.data.train, length, true, config_.data.seed);
+  const TokenReader reader(config_.data.train, sample_length, true, config_.data.seed);
   EXPECT_EQ(one.samples(), reader.samples());
   for (const std::int64_t index : {0, 5, 26, 27, 100, 3, 1'000'000'000})
-    EXPECT_EQ(sample_of(one, index, length), sample_of(reader, index, length)) << index;
+    EXPECT_EQ(sample_of(one, index, sample_length), sample_of(reader, index, sample_length))
+        << index;
   EXPECT_EQ(one.state_at(41).used, (std::vector<std::int64_t>{41}));
 }
 
@@ -107,7 +109,8 @@ TEST_F(TrainingDataTest, ASampleIsTheSameInAnyOrderOfReading) {
   const auto straight = firsts(mixed, 0, 5000);
   const TrainingData again = data();
   for (const std::int64_t index : {4999, 4990, 0, 3000, 2999, 1024, 1023, 4096, 4095, 17})
-    EXPECT_EQ(sample_of(again, index, length).front(), straight[static_cast<std::size_t>(index)])
+    EXPECT_EQ(sample_of(again, index, sample_length).front(),
+              straight[static_cast<std::size_t>(index)])
         << index;
 }
 
@@ -120,12 +123,12 @@ TEST_F(TrainingDataTest, TheSamplesOfAStepDoNotDependOnTheGrid) {
       std::vector<std::int32_t> found(12, -1);
       for (int rank = 0; rank < ranks; ++rank) {
         const TrainingData own = data();
-        BatchLoader loader(own, batch, batch_shape(micro, length, {}), ranks, rank);
+        BatchLoader loader(own, batch, batch_shape(micro, sample_length, {}), ranks, rank);
         loader.load(Stream(), 24);
         for (int m = 0; m < loader.microbatches(); ++m)
           for (std::int64_t b = 0; b < micro; ++b)
             found[static_cast<std::size_t>(loader.first_sample(m) + b)] =
-                loader.tokens(m).as<std::int32_t>()[b * length];
+                loader.tokens(m).as<std::int32_t>()[b * sample_length];
       }
       EXPECT_EQ(found, straight) << ranks << " ranks, micro-batches of " << micro;
     }

@@ -16,7 +16,7 @@ namespace {
 
 using test::make_shape;
 
-std::string error_of(const Plans& plans, const PlanShape& shape) {
+std::string verify_error_of(const Plans& plans, const PlanShape& shape) {
   try {
     verify(plans, shape, PlanUse::evaluation);
   } catch (const std::logic_error& error) {
@@ -33,7 +33,7 @@ TEST(VerifyExchanges, EachRuleStandsByItself) {
   const Op send{OpKind::SendActivationStart}, sent{OpKind::SendActivationWait};
   const Op receive{OpKind::RecvActivationStart}, received{OpKind::RecvActivationWait};
   const Plan last = {begin, receive, end, received, forward, drop, input};
-  const auto first = [&](const Plan& plan) { return error_of({plan, last}, shape); };
+  const auto first = [&](const Plan& plan) { return verify_error_of({plan, last}, shape); };
   EXPECT_EQ(first({forward, drop, begin, send, end, sent}), "accepted");
   EXPECT_EQ(first({forward, drop, send, sent}),
             "stage 0, op 2 (send act c0 m0 start): it stands in no exchange");
@@ -65,7 +65,8 @@ TEST(VerifyExchanges, MessagesAreSentAndReceivedInOneOrder) {
   std::erase(plans[1], Op{OpKind::RecvActivationWait, 0, 0, 0});
   const auto both = test::position_of(plans[1], receive(0)) + 2;
   plans[1].insert(plans[1].begin() + both, Op{OpKind::RecvActivationWait, 0, 0, 0});
-  EXPECT_THAT(error_of(plans, shape), testing::HasSubstr("one of its messages would meet another"));
+  EXPECT_THAT(verify_error_of(plans, shape),
+              testing::HasSubstr("one of its messages would meet another"));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ using test::error_of;
 using testing::AllOf;
 using testing::HasSubstr;
 
-json small() {
+json small_file() {
   return {{"added_tokens", json::array()},
           {"normalizer", nullptr},
           {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}}},
@@ -37,7 +37,7 @@ std::string refusal(const json& file) {
 }
 
 TEST(TokenizerJson, TakesMergesAsStringsAndAsPairs) {
-  json file = small();
+  json file = small_file();
   EXPECT_EQ(ids_of(file, "aab"), (std::vector<std::int32_t>{0, 2}));
   const auto print = parse_tokenizer_json(file.dump(), "t").fingerprint;
   file["model"]["merges"] = json::array({json::array({"a", "b"})});
@@ -49,7 +49,7 @@ TEST(TokenizerJson, TakesMergesAsStringsAndAsPairs) {
 
 TEST(TokenizerJson, RefusesUnknownPartsByName) {
   const auto with = [](const char* pointer, json value) {
-    json file = small();
+    json file = small_file();
     file[json::json_pointer(pointer)] = std::move(value);
     return refusal(file);
   };
@@ -71,7 +71,7 @@ TEST(TokenizerJson, RefusesUnknownPartsByName) {
 }
 
 TEST(TokenizerJson, AnAddedTokenHasOneId) {
-  json file = small();
+  json file = small_file();
   file["added_tokens"].push_back({{"id", 7}, {"content", "ab"}});
   EXPECT_THAT(refusal(file), HasSubstr("it is token 2 of the model"));
 }
