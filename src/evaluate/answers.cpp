@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "kernels/base/mpi/agree.hpp"
+#include "src/inference/grid/grid_engine.hpp"
+#include "src/inference/sampling/choose_token.hpp"
 
 namespace triax {
 namespace {
@@ -17,21 +19,39 @@ void refuse_weights(const std::string& where) {
               "its weights are not finite, or too large", "Use an earlier checkpoint");
 }
 
-bool all_finite(const std::vector<float>& logits) {
-  return std::ranges::all_of(logits, [](float logit) { return std::isfinite(logit); });
+// Adds what a step made to the answers, on rank 0. Returns how many prompts it has ended.
+std::size_t take_step(Engine& engine, std::span<const Item> items,
+                      std::map<std::size_t, std::vector<std::int32_t>>& found) {
+  std::size_t ended = 0;
+  for (const GenerationOutput& output : engine.step()) {
+    const auto number = static_cast<std::size_t>(output.id);
+    std::vector<std::int32_t>& answer = found[number];
+    bool more = !output.finished;
+    for (auto token = output.tokens.begin(); token != output.tokens.end(); ++token) {
+      answer.push_back(token->token);
+      if (!items[number].prompt->ends(answer)) continue;
+      more = false;
+      break;
+    }
+    if (more) continue;
+    if (output.finished == FinishReason::error) answer.clear();
+    if (!output.finished) engine.cancel(output.id);
+    ++ended;
+  }
+  return ended;
 }
 
 }  // namespace
 
 Answers::Answers(GridModel& model, std::int64_t rows, std::int32_t tokens)
-    : model_(model), tokens_(tokens), likelihoods_(model, rows) {}
+    : model_(model), rows_(rows), tokens_(tokens), likelihoods_(model, rows) {}
 
 std::int64_t Answers::round() const {
   return unit * model_.grid().shape().data;
 }
 
 std::vector<Answer> Answers::all(std::span<const Item> items) {
-  check_tokens(items);
+  check_items(items);
   std::vector<Answer> answers(items.size());
   score(items, answers);
   if (std::ranges::any_of(items, [](const Item& item) { return item.prompt.has_value(); }))
@@ -39,7 +59,7 @@ std::vector<Answer> Answers::all(std::span<const Item> items) {
   return answers;
 }
 
-void Answers::check_tokens(std::span<const Item> items) const {
+void Answers::check_items(std::span<const Item> items) const {
   const std::int32_t vocabulary = model_.model().vocabulary;
   const auto check = [&](const Item& item, std::span<const std::int32_t> tokens,
                          std::int32_t least) {
@@ -54,7 +74,14 @@ void Answers::check_tokens(std::span<const Item> items) const {
       check(item, request.inputs, 0);
       check(item, request.labels, -1);
     }
-    if (item.prompt) check(item, item.prompt->tokens, 0);
+    if (!item.prompt) continue;
+    check(item, item.prompt->tokens, 0);
+    if (std::ssize(item.prompt->tokens) + item.prompt->max_tokens > model_.context())
+      throw UsageError(
+          fmt::format("{}: the prompt is too long", item.where),
+          fmt::format("{} tokens and {} new ones are more than {}", item.prompt->tokens.size(),
+                      item.prompt->max_tokens, model_.context()),
+          "Raise --seq-length, or lower --max-tokens");
   }
 }
 
@@ -89,21 +116,19 @@ void Answers::score(std::span<const Item> items, std::vector<Answer>& answers) {
 }
 
 void Answers::generate(std::span<const Item> items, std::vector<Answer>& answers) {
-  if (!generator_) generator_ = std::make_unique<Generator>(model_);
+  const Continuations found = model_.grid().space() == MemorySpace::host
+                                  ? continue_together(items)
+                                  : continue_one_by_one(items);
   std::size_t width = 0;  // numbers of an item: how many tokens, and the tokens
   for (const Item& item : items)
     if (item.prompt) width = std::max(width, static_cast<std::size_t>(item.prompt->max_tokens) + 1);
   std::vector<std::uint64_t> numbers(items.size() * width);
-  const ProcessGrid& grid = model_.grid();
-  for (const Item& item : own(items)) {
-    if (!item.prompt) continue;
-    const std::vector<std::int32_t> tokens = continuation(*item.prompt);
-    if (grid.pipeline_rank() != 0 || grid.tensor_rank() != 0) continue;
-    auto at = numbers.begin() + (&item - items.data()) * static_cast<std::ptrdiff_t>(width);
+  for (const auto& [number, tokens] : found) {
+    const auto at = numbers.begin() + static_cast<std::ptrdiff_t>(number * width);
     *at = tokens.empty() ? not_finite : tokens.size();
     std::ranges::copy(tokens, at + 1);
   }
-  sum_over_ranks(grid, numbers);
+  sum_over_ranks(model_.grid(), numbers);  // one rank has a number, the others 0
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (!items[i].prompt) continue;
     const auto at = numbers.begin() + static_cast<std::ptrdiff_t>(i * width);
@@ -112,16 +137,49 @@ void Answers::generate(std::span<const Item> items, std::vector<Answer>& answers
   }
 }
 
-// Empty where a logit is not finite.
-std::vector<std::int32_t> Answers::continuation(const Prompt& prompt) {
-  std::vector<std::int32_t> tokens;
-  while (std::ssize(tokens) < prompt.max_tokens && (tokens.empty() || !prompt.ends(tokens))) {
-    const std::vector<float>& logits = tokens.empty() ? generator_->logits(prompt.tokens)
-                                                      : generator_->logits_after(tokens.back());
-    if (!all_finite(logits)) return {};
-    tokens.push_back(choose_token(logits, {.temperature = 0.0, .tokens = tokens_}, 0.0));
+// All prompts at once over a paged KV cache, which prompts of equal beginnings share. The answers
+// lie on rank 0; the bits of each are the same in any company.
+Answers::Continuations Answers::continue_together(std::span<const Item> items) {
+  Continuations found;
+  const EngineOptions options{.tokens_per_step = rows_, .sequences = unit};
+  with_engine(model_, options, [&](Engine& engine) {
+    std::size_t open = 0;
+    for (std::size_t number = 0; number < items.size(); ++number) {
+      if (!items[number].prompt) continue;
+      engine.submit({.id = number,
+                     .prompt = items[number].prompt->tokens,
+                     .choice = {.temperature = 0.0, .tokens = tokens_},
+                     .max_tokens = items[number].prompt->max_tokens});
+      ++open;
+    }
+    while (open > 0) open -= take_step(engine, items, found);
+  });
+  return found;
+}
+
+// On GPUs, which have no paged KV cache. The answers of a data rank lie on the first rank of its
+// model.
+Answers::Continuations Answers::continue_one_by_one(std::span<const Item> items) {
+  if (!generator_) generator_ = std::make_unique<Generator>(model_);
+  const bool first = model_.grid().pipeline_rank() == 0 && model_.grid().tensor_rank() == 0;
+  Continuations found;
+  for (const Item& item : own(items)) {
+    if (!item.prompt) continue;
+    const Prompt& prompt = *item.prompt;
+    std::vector<std::int32_t> answer;
+    while (std::ssize(answer) < prompt.max_tokens && (answer.empty() || !prompt.ends(answer))) {
+      const std::vector<float>& logits = answer.empty() ? generator_->logits(prompt.tokens)
+                                                        : generator_->logits_after(answer.back());
+      if (!all_finite(logits)) {
+        answer.clear();
+        break;
+      }
+      answer.push_back(
+          next_token(logits, {.temperature = 0.0, .tokens = tokens_}, prompt.tokens, answer));
+    }
+    if (first) found[static_cast<std::size_t>(&item - items.data())] = std::move(answer);
   }
-  return tokens;
+  return found;
 }
 
 }  // namespace triax

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Answers of a model on a grid to the items of a task.
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -24,21 +25,25 @@ class Answers {
   std::int64_t round() const;
 
   /// Answers to the items, which are the same on every rank, on every rank. UsageError for a token
-  /// that the model has not, Error for weights that are not finite; on all ranks alike. Collective
-  /// over the grid.
+  /// that the model has not and for a prompt that leaves no place for its answer, Error for weights
+  /// that are not finite; on all ranks alike. Collective over the grid.
   std::vector<Answer> all(std::span<const Item> items);
 
  private:
-  void check_tokens(std::span<const Item> items) const;
+  void check_items(std::span<const Item> items) const;
   std::span<const Item> own(std::span<const Item> items) const;
   void score(std::span<const Item> items, std::vector<Answer>& answers);
   void generate(std::span<const Item> items, std::vector<Answer>& answers);
-  std::vector<std::int32_t> continuation(const Prompt& prompt);
+  // Tokens of the item of each number; not_finite: its logits are not.
+  using Continuations = std::map<std::size_t, std::vector<std::int32_t>>;
+  Continuations continue_together(std::span<const Item> items);
+  Continuations continue_one_by_one(std::span<const Item> items);
 
   GridModel& model_;
+  std::int64_t rows_;
   std::int32_t tokens_;
   Likelihoods likelihoods_;
-  std::unique_ptr<Generator> generator_;  // made for the first prompt
+  std::unique_ptr<Generator> generator_;  // on GPUs; made for the first prompt
 };
 
 }  // namespace triax

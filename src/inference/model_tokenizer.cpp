@@ -23,18 +23,18 @@ ModelTokenizer model_tokenizer(const std::string& model, const std::string& give
   RunTokenizer saved = directory ? run_tokenizer(read_tokenizer_files(model))
                                  : saved_tokenizer(CheckpointReader(model));
   if (!given.empty()) {
-    auto tokenizer = open_named_tokenizer(given).tokenizer;
-    if (!saved.hash.empty() && saved.hash != tokenizer->fingerprint())
+    OpenedTokenizer opened = open_named_tokenizer(given);
+    if (!saved.hash.empty() && saved.hash != opened.tokenizer->fingerprint())
       spdlog::warn("{} is not the tokenizer of the model: its SHA-256 is {}, the model's {}", given,
-                   tokenizer->fingerprint(), saved.hash);
-    return {std::move(tokenizer), std::move(saved.files)};
+                   opened.tokenizer->fingerprint(), saved.hash);
+    return {std::move(opened), std::move(saved.files)};
   }
   if (!saved.files.tokenizer.empty()) {
-    auto tokenizer = open_with_facts(saved.files).tokenizer;
-    return {std::move(tokenizer), std::move(saved.files)};
+    OpenedTokenizer opened = open_with_facts(saved.files);
+    return {std::move(opened), std::move(saved.files)};
   }
   if (saved.format == "bytes" || (saved.hash.empty() && !directory))
-    return {byte_tokenizer(), std::move(saved.files)};
+    return {open_with_facts("bytes"), std::move(saved.files)};
   throw UsageError(
       model + " does not hold its tokenizer",
       saved.hash.empty()

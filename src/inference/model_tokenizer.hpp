@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The tokenizer of a model's files.
-#include <memory>
 #include <string>
 
 #include "src/checkpoint/saved_tokenizer.hpp"
-#include "src/text/tokenizer.hpp"
+#include "src/text/open_tokenizer.hpp"
 
 namespace triax {
 
-struct ModelTokenizer {
-  std::shared_ptr<const Tokenizer> tokenizer;
+struct ModelTokenizer : OpenedTokenizer {
   TokenizerFiles files;  // of the model: also generation_config.json and chat templates
 };
 

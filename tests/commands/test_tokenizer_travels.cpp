@@ -116,6 +116,23 @@ TEST_F(TokenizerTravels, GenerateTakesItUnasked) {
               AllOf(HasSubstr("is not the tokenizer of the model"), HasSubstr("SHA-256")));
 }
 
+TEST_F(TokenizerTravels, EvaluateTakesItUnasked) {
+  ASSERT_EQ(train().status, 0);
+  directory_.file("prompts.jsonl", R"({"prompt": "line 1", "answer": "2", "max_tokens": 4})");
+  const auto results = [&](const std::string& more) {
+    const Outcome outcome =
+        triax("evaluate " + shell_word(checkpoint()) + " --data " +
+              shell_word(directory_.path("text.jsonl")) + " --task " +
+              shell_word(directory_.path("prompts.jsonl")) + " --json " + more + " 2>/dev/null");
+    EXPECT_EQ(outcome.status, 0) << outcome.text;
+    return nlohmann::json::parse(outcome.text).at("results");
+  };
+  const auto own = results("");
+  EXPECT_EQ(own, results("--tokenizer " + shell_word(tokenizer_)));
+  EXPECT_EQ(own.at(0).at("documents"), 400);
+  EXPECT_EQ(own.at(1).at("documents"), 1);
+}
+
 TEST_F(TokenizerTravels, GenerateStops) {
   ASSERT_EQ(train().status, 0);
   const auto json = [&](const std::string& more) {

@@ -24,7 +24,7 @@ inline nlohmann::json expected_answers() {
 /// Options of the tasks of a family.
 inline TaskOptions golden_options(const std::string& family) {
   TaskOptions options;
-  options.tokenizer = open_evaluation_tokenizer(golden_evaluate(family));
+  options.tokenizer = evaluation_tokenizer(open_with_facts(golden_evaluate(family)));
   options.windows = {expected_answers()["length"], expected_answers()["length"]};
   options.generation.max_tokens = expected_answers()["max_tokens"];
   return options;

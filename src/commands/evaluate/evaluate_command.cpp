@@ -20,6 +20,7 @@
 #include "src/config/rope_kinds.hpp"
 #include "src/evaluate/evaluation.hpp"
 #include "src/inference/model_files.hpp"
+#include "src/inference/model_tokenizer.hpp"
 #include "src/launch/threads.hpp"
 
 namespace triax {
@@ -37,18 +38,24 @@ struct Arguments {
   bool json = false;
 };
 
+// Whether nothing is known of the tokenizer that a checkpoint's data was made with.
+bool has_no_tokenizer(const ModelFiles& files) {
+  constexpr int bytes = 256;
+  if (files.is_directory() || files.model().vocabulary == bytes) return false;
+  const RunTokenizer saved = saved_tokenizer(CheckpointReader(files.path()));
+  return saved.format.empty() && saved.hash.empty();
+}
+
 // The one place that finds the tokenizer of a model. Without one, `why` says why.
 std::optional<EvaluationTokenizer> tokenizer_of(const ModelFiles& files, const std::string& given,
                                                 std::string& why) {
-  if (!given.empty()) return open_evaluation_tokenizer(given);
-  if (!files.is_directory()) {
-    constexpr int bytes = 256;
-    if (files.model().vocabulary == bytes) return open_evaluation_tokenizer("bytes");
-    why = files.path() + " is a checkpoint, which does not hold its tokenizer";
+  if (!given.empty()) return evaluation_tokenizer(model_tokenizer(files.path(), given));
+  if (has_no_tokenizer(files)) {
+    why = files.path() + " does not hold its tokenizer";
     return {};
   }
   try {
-    return open_evaluation_tokenizer(files.path());
+    return evaluation_tokenizer(model_tokenizer(files.path()));
   } catch (const UsageError& error) {  // token files need none
     why = error.what();
     return {};
@@ -191,7 +198,7 @@ void add_inputs(CLI::App* command, Arguments& arguments) {
   command
       ->add_option("--tokenizer", arguments.tokenizer,
                    "The model's tokenizer: its directory or file, or bytes (default: that of the "
-                   "model's directory)")
+                   "model's files)")
       ->type_name("PATH");
   add_weights(command, arguments.weights);
   command

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "kernels/base/check.hpp"
-#include "src/text/open_tokenizer.hpp"
 #include "src/text/unicode/classes.hpp"
 #include "src/text/unicode/utf8.hpp"
 
@@ -25,15 +24,12 @@ std::optional<std::int32_t> id_of(const Tokenizer& tokenizer,
 
 }  // namespace
 
-EvaluationTokenizer open_evaluation_tokenizer(const std::string& name) {
-  if (name == "bytes") return {.tokenizer = byte_tokenizer()};
-  OpenedTokenizer opened = open_with_facts(name);
+EvaluationTokenizer evaluation_tokenizer(const OpenedTokenizer& opened) {
   const auto begin = id_of(*opened.tokenizer, opened.config.begin);
-  const auto end = opened.tokenizer->end_token();
   return {.tokenizer = opened.tokenizer,
-          .before = std::move(opened.before),
-          .after = std::move(opened.after),
-          .prefix = begin ? begin : end};
+          .before = opened.before,
+          .after = opened.after,
+          .prefix = begin ? begin : opened.tokenizer->end_token()};
 }
 
 TextEncoder::TextEncoder(const EvaluationTokenizer& tokenizer)

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/text/tokenizer.hpp"
+#include "src/text/open_tokenizer.hpp"
 
 namespace triax {
 
@@ -20,8 +20,7 @@ struct EvaluationTokenizer {
   std::optional<std::int32_t> prefix = {};  // the token in front of an empty context: BOS, or EOS
 };
 
-/// `name`: a tokenizer's directory or file, or "bytes".
-EvaluationTokenizer open_evaluation_tokenizer(const std::string& name);
+EvaluationTokenizer evaluation_tokenizer(const OpenedTokenizer& opened);
 
 /// Tokens of a context and of what follows it.
 struct EncodedPair {
