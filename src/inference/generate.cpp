@@ -2,15 +2,9 @@
 #include "src/inference/generate.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <nlohmann/json.hpp>
-#include <numeric>
 
-#include "kernels/random/random.hpp"
 #include "src/checkpoint/adapter_base.hpp"
 #include "src/checkpoint/optimizer_states.hpp"
-#include "src/checkpoint/resume_changes.hpp"
-#include "src/config/model/huggingface.hpp"
 #include "src/config/rope_kinds.hpp"
 
 namespace triax {
@@ -52,51 +46,6 @@ Shape cache_shape(const GridModel& model) {
 }
 
 }  // namespace
-
-std::int32_t choose_token(const std::vector<float>& logits, const SamplingOptions& options,
-                          double uniform) {
-  const auto larger = [&](std::int32_t a, std::int32_t b) {
-    const float x = logits[static_cast<std::size_t>(a)];
-    const float y = logits[static_cast<std::size_t>(b)];
-    return x != y ? x > y : a < b;
-  };
-  const std::size_t all = options.tokens > 0
-                              ? std::min(static_cast<std::size_t>(options.tokens), logits.size())
-                              : logits.size();
-  std::vector<std::int32_t> order(all);
-  std::iota(order.begin(), order.end(), 0);
-  if (options.temperature <= 0.0 || options.top_k == 1)
-    return *std::min_element(order.begin(), order.end(), larger);
-  const auto kept =
-      options.top_k > 0 ? std::min(static_cast<std::size_t>(options.top_k), all) : all;
-  if (kept < all) {
-    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(),
-                      larger);
-    order.resize(kept);
-  }
-  const double largest =
-      logits[static_cast<std::size_t>(*std::min_element(order.begin(), order.end(), larger))];
-  std::vector<double> cumulative;
-  double total = 0.0;
-  for (const std::int32_t token : order)
-    cumulative.push_back(total += std::exp((logits[static_cast<std::size_t>(token)] - largest) /
-                                           options.temperature));
-  const auto at = std::upper_bound(cumulative.begin(), cumulative.end(), uniform * total);
-  return order[std::min(static_cast<std::size_t>(at - cumulative.begin()), kept - 1)];
-}
-
-std::int64_t trained_length(const CheckpointHeader& header) {
-  const ModelConfig model = model_from_huggingface(header.model, "the checkpoint's model");
-  // Rotary positions that stretch themselves serve lengths that were never trained.
-  if (longest_sequence(model) > model.positions) return longest_sequence(model);
-  // Weights of model.from may have been trained on longer sequences than this job's.
-  const nlohmann::json job = nlohmann::json::parse(header.job, nullptr, false);
-  const nlohmann::json::json_pointer from("/model/from");
-  const bool elsewhere = job.contains(from) && !job[from].is_null();
-  const auto length = elsewhere ? std::nullopt : saved_integer(header.job, "data.seq_length");
-  if (length && *length >= 1) return *length;
-  return model.positions;
-}
 
 struct Generator::OwnModel {
   ProcessGrid grid;
@@ -200,23 +149,6 @@ void Generator::share_logits(const Context& ctx, const Tensor& x) {
   }
   Communicator& stages = model_.grid().pipeline();
   stages.broadcast(ctx.stream, all, stages.size() - 1).wait(ctx.stream);
-}
-
-void Generator::generate(std::vector<std::int32_t> tokens, const SamplingOptions& options,
-                         const std::function<bool(std::int32_t)>& emit) {
-  const std::uint64_t key = mix_key(options.seed, "generate");
-  if (std::ssize(tokens) > context()) tokens.erase(tokens.begin(), tokens.end() - context());
-  std::int32_t next = 0;
-  for (std::int64_t i = 0; i < options.max_tokens; ++i) {
-    const std::vector<float>& found = i == 0 ? logits(tokens) : logits_after(next);
-    if (!std::ranges::all_of(found, [](float logit) { return std::isfinite(logit); }))
-      throw Error(fmt::format("logits of token {} are not finite", i),
-                  "the weights of the checkpoint are not finite, or too large",
-                  "Use an earlier checkpoint");
-    const auto words = philox(key, static_cast<std::uint64_t>(i));
-    next = choose_token(found, options, static_cast<double>(words[0]) * 0x1p-32);
-    if (!emit(next)) return;
-  }
 }
 
 }  // namespace triax

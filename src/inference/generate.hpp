@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Text generation, one token at a time, on one rank or the ranks of a grid.
+// Logits after one text, token by token, on one rank or the ranks of a grid.
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "io/checkpoint/checkpoint_reader.hpp"
@@ -14,25 +12,6 @@
 #include "src/inference/grid_model.hpp"
 
 namespace triax {
-
-struct SamplingOptions {
-  std::int64_t max_tokens = 200;
-  double temperature = 1.0;  // 0: greedy
-  int top_k = 0;             // 0: all tokens
-  std::uint64_t seed = 1234;
-  std::int32_t tokens = 0;  // draw only from the first `tokens` tokens of the vocabulary; 0: all
-};
-
-/// Next token from logits (V): the largest if temperature is 0 or top_k is 1, else drawn from
-/// softmax(logits / temperature) over the top_k largest, by `uniform` in [0, 1). Ties go to the
-/// lower token.
-std::int32_t choose_token(const std::vector<float>& logits, const SamplingOptions& options,
-                          double uniform);
-
-/// Sequence length (tokens) that a checkpoint's weights were trained with: data.seq_length of its
-/// job, or all positions of the model if it was imported or started from model.from. Without limit
-/// for rotary positions that stretch themselves (longest_sequence).
-std::int64_t trained_length(const CheckpointHeader& header);
 
 /// A model for inference with a KV cache of context() tokens. On a grid all ranks of a data rank
 /// make the same calls and get the same logits.
@@ -58,10 +37,6 @@ class Generator {
   /// pass over the weights. Beyond context() tokens the first token is dropped, all others change
   /// position, and all are computed again.
   const std::vector<float>& logits_after(std::int32_t token);
-  /// Continues `tokens` by at most options.max_tokens tokens and calls `emit` for each, until it
-  /// returns false. The model sees the last context() tokens.
-  void generate(std::vector<std::int32_t> tokens, const SamplingOptions& options,
-                const std::function<bool(std::int32_t)>& emit);
 
  private:
   struct OwnModel;

@@ -4,13 +4,15 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "io/files/fingerprint.hpp"
 #include "src/checkpoint/adapter_base.hpp"
 #include "src/checkpoint/optimizer_states.hpp"
+#include "src/checkpoint/resume_changes.hpp"
 #include "src/config/model/huggingface.hpp"
-#include "src/inference/generate.hpp"
+#include "src/config/rope_kinds.hpp"
 #include "src/state/weights/initial_weights.hpp"
 
 namespace triax {
@@ -31,6 +33,19 @@ std::string config_of(const std::string& directory) {
 }
 
 }  // namespace
+
+std::int64_t trained_length(const CheckpointHeader& header) {
+  const ModelConfig model = model_from_huggingface(header.model, "the checkpoint's model");
+  // Rotary positions that stretch themselves serve lengths that were never trained.
+  if (longest_sequence(model) > model.positions) return longest_sequence(model);
+  // Weights of model.from may have been trained on longer sequences than this job's.
+  const nlohmann::json job = nlohmann::json::parse(header.job, nullptr, false);
+  const nlohmann::json::json_pointer from("/model/from");
+  const bool elsewhere = job.contains(from) && !job[from].is_null();
+  const auto length = elsewhere ? std::nullopt : saved_integer(header.job, "data.seq_length");
+  if (length && *length >= 1) return *length;
+  return model.positions;
+}
 
 ModelFiles::ModelFiles(std::string path, const Ranks& ranks) : path_(std::move(path)) {
   std::error_code ignored;

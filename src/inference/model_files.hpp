@@ -12,6 +12,11 @@
 
 namespace triax {
 
+/// Sequence length (tokens) that a checkpoint's weights were trained with: data.seq_length of its
+/// job, or all positions of the model if it was imported or started from model.from. Without limit
+/// for rotary positions that stretch themselves (longest_sequence).
+std::int64_t trained_length(const CheckpointHeader& header);
+
 class ModelFiles {
  public:
   /// A directory has config.json and safetensors; any other path is a checkpoint. Collective: the

@@ -26,8 +26,7 @@ void change_logits(std::span<float> logits, const TokenChoice& choice,
 /// Token from changed logits (V): the largest if temperature is 0 or top_k is 1, the lowest of
 /// equals; else drawn by `uniform` from softmax(logits / temperature), cut to tokens of at least
 /// min_p times the largest probability, to the top_k largest, and to the fewest of these, largest
-/// first, whose probabilities (renormalised) sum to top_p. With temperature and top_k alone it
-/// takes what choose_token of src/inference/generate.hpp takes.
+/// first, whose probabilities (renormalised) sum to top_p.
 std::int32_t draw_token(std::span<const float> logits, const TokenChoice& choice, double uniform);
 
 /// Token behind `prompt` and `answer` from the model's logits (V): draw_token() of the changed

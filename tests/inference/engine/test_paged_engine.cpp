@@ -7,6 +7,7 @@
 #include <limits>
 #include <random>
 
+#include "src/inference/sampling/choose_token.hpp"
 #include "tests/inference/engine/engine_model.hpp"
 
 namespace triax::test {
@@ -24,10 +25,11 @@ class PagedEngineTest : public testing::TestWithParam<std::string> {
                                         std::int64_t tokens) {
     Generator generator(model());
     std::vector<std::int32_t> text;
-    generator.generate(prompt, {.max_tokens = tokens, .temperature = 0.0}, [&](std::int32_t token) {
-      text.push_back(token);
-      return true;
-    });
+    while (std::ssize(text) < tokens) {
+      const auto& logits =
+          text.empty() ? generator.logits(prompt) : generator.logits_after(text.back());
+      text.push_back(draw_token(logits, {.temperature = 0.0}, 0.0));
+    }
     return text;
   }
 

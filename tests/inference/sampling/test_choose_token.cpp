@@ -7,8 +7,6 @@
 #include <limits>
 #include <set>
 
-#include "src/inference/generate.hpp"
-
 namespace triax {
 namespace {
 
@@ -37,15 +35,16 @@ TEST(DrawToken, CutsTheDistribution) {
   expect_shares({.temperature = 0.0}, {0.0, 1.0, 0.0, 0.0});
 }
 
-TEST(DrawToken, TakesTheGeneratorsToken) {
-  std::vector<float> logits(300);
-  for (std::size_t i = 0; i < logits.size(); ++i)
-    logits[i] = std::sin(static_cast<float>(i * i)) * 3.0F;
-  for (const double temperature : {0.0, 0.3, 1.0})
-    for (const int top_k : {0, 1, 7})
-      for (int i = 0; i < 200; ++i)
-        ASSERT_EQ(draw_token(logits, {.temperature = temperature, .top_k = top_k}, i / 200.0),
-                  choose_token(logits, {.temperature = temperature, .top_k = top_k}, i / 200.0));
+TEST(DrawToken, GreedyTakesTheLargestAndTheLowerOfEquals) {
+  const std::vector<float> logits = {1.0F, 4.0F, -2.0F, 4.0F, 3.0F};
+  EXPECT_EQ(draw_token(logits, {.temperature = 0.0}, 0.99), 1);
+  EXPECT_EQ(draw_token(logits, {.top_k = 1}, 0.99), 1);
+}
+
+TEST(DrawToken, EndsOfTheIntervalAreTokens) {
+  const std::vector<float> logits = {0.0F, 0.0F, 0.0F};
+  EXPECT_EQ(draw_token(logits, {}, 0.0), 0);
+  EXPECT_EQ(draw_token(logits, {}, std::nextafter(1.0, 0.0)), 2);
 }
 
 // Many tokens: more than are sorted at first.
