@@ -139,6 +139,7 @@ void add_running(CLI::App* command, GenerateArguments& arguments) {
   add_overrides(command, arguments.overrides,
                 "A key of the grid (parallel.tensor, pipeline or data) or of the section "
                 "inference; may be given many times");
+  add_speculate(command, arguments.overrides);
   add_device(command, arguments.device);
 }
 

@@ -104,7 +104,8 @@ void run(Engine& engine, Work& work, TextPrinter& printer) {
       GeneratedText& text = work.texts[static_cast<std::size_t>(output.id - 1)];
       if (output.finished == FinishReason::error) throw Error(output.error);
       bool more = !output.finished;
-      for (const TokenLikelihood& token : output.tokens) more = text.add(token.token) && more;
+      for (auto at = output.tokens.begin(); at != output.tokens.end() && !text.finished(); ++at)
+        more = text.add(at->token) && more;
       if (more) continue;
       if (!output.finished) engine.cancel(output.id);
       text.finish();

@@ -13,6 +13,19 @@ CLI::Option* add_overrides(CLI::App* command, std::vector<std::string>& override
       ->take_all();
 }
 
+void add_speculate(CLI::App* command, std::vector<std::string>& overrides) {
+  command
+      ->add_option_function<std::string>(
+          "--speculate",
+          [&overrides](const std::string& method) {
+            overrides.push_back("inference.speculate=" + method);
+          },
+          "Guess tokens that a step checks together, as inference.speculate: ngram takes what "
+          "followed the same tokens earlier in the text; the answers stay the same")
+      ->type_name("METHOD")
+      ->check(CLI::IsMember({"none", "ngram"}));
+}
+
 void add_device(CLI::App* command, std::string& device) {
   command->add_option("--device", device, "cpu, gpu, or auto: the GPU if there is one")
       ->type_name("DEVICE")

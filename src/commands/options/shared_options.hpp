@@ -19,6 +19,9 @@ namespace triax {
 CLI::Option* add_overrides(CLI::App* command, std::vector<std::string>& overrides,
                            const std::string& about);
 
+/// Adds --speculate METHOD, another word for inference.speculate.
+void add_speculate(CLI::App* command, std::vector<std::string>& overrides);
+
 /// Adds --device; `device` is "auto" before.
 void add_device(CLI::App* command, std::string& device);
 /// The meaning of its value; nothing: on a GPU if there is one.

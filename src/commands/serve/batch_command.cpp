@@ -109,6 +109,7 @@ void add_running(CLI::App* command, Arguments& arguments) {
   add_overrides(command, arguments.overrides,
                 "A key of the sections inference and parallel, serve.name, context, answers or "
                 "grace, run.stop_before_end or run.time_limit; may be given many times");
+  add_speculate(command, arguments.overrides);
   add_device(command, arguments.device);
 }
 

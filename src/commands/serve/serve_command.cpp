@@ -79,6 +79,7 @@ void add_options(CLI::App* command, Arguments& arguments) {
       command, arguments.overrides,
       "A key of the sections serve, inference and parallel, or run.directory; may be given "
       "many times");
+  add_speculate(command, arguments.overrides);
   add_device(command, arguments.device);
 }
 

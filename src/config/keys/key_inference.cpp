@@ -31,6 +31,12 @@ std::vector<Key> inference_keys() {
                   .in("texts"));
   k.push_back(obeyed(p + "prefix_cache", boolean, true, anything(),
                      "texts share the KV cache of equal beginnings"));
+  k.push_back(obeyed(p + "speculate", string, "none", one_of({"none", "ngram"}),
+                     "guess tokens that a step checks together: ngram takes what followed the same "
+                     "tokens earlier in the text; the texts stay the same"));
+  k.push_back(obeyed(p + "guesses", integer, 4, from_to(1, 64),
+                     "most tokens guessed per text and step, with `speculate`")
+                  .in("tokens"));
   return k;
 }
 

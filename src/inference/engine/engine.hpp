@@ -53,6 +53,7 @@ struct EngineState {
   std::int64_t steps = 0, prompt_tokens = 0, answer_tokens = 0, preemptions = 0,
                prefix_hit_tokens = 0;
   std::int64_t cache_blocks = 0, free_cache_blocks = 0;  // 0: no paged cache
+  std::int64_t accepted_tokens = 0;                      // answer tokens that speculation guessed
 };
 
 class Engine {

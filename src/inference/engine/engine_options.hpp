@@ -14,6 +14,7 @@ struct EngineOptions {
   std::int64_t tokens_per_step = 2048;  // all requests together
   std::int64_t sequences = 256;         // requests computed at once
   bool prefix_cache = true;             // requests share the cache of equal beginnings
+  std::int64_t speculate = 0;           // most tokens guessed per text and step (ngram_draft)
   std::int64_t cache_blocks = 0;        // for tests; 0: as many as memory and requests allow
 };
 

@@ -15,7 +15,8 @@ EngineOptions engine_options(const CommandKeys& keys) {
       .memory_fraction = keys.number("inference.memory_fraction"),
       .tokens_per_step = integer("tokens_per_step"),
       .sequences = integer("sequences"),
-      .prefix_cache = keys.flag("inference.prefix_cache")};
+      .prefix_cache = keys.flag("inference.prefix_cache"),
+      .speculate = keys.text("inference.speculate") == "ngram" ? integer("guesses") : 0};
   check_options(options);
   return options;
 }

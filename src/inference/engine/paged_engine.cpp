@@ -10,10 +10,12 @@
 namespace triax {
 namespace {
 
-SchedulerLimits limits_of(const EngineOptions& options) {
+SchedulerLimits limits_of(const EngineOptions& options, std::int64_t context) {
   return {.block_tokens = options.block_tokens,
           .tokens_per_step = options.tokens_per_step,
-          .sequences = std::min(options.sequences, options.tokens_per_step)};
+          .sequences = std::min(options.sequences, options.tokens_per_step),
+          .speculate = options.speculate,
+          .context = context};
 }
 
 }  // namespace
@@ -23,7 +25,7 @@ PagedEngine::PagedEngine(PagedModel& model, const EngineOptions& options, Announ
     : model_(model),
       announce_(std::move(announce)),
       pool_(model.blocks(), options.prefix_cache),
-      scheduler_(limits_of(options), pool_),
+      scheduler_(limits_of(options, model.model().context()), pool_),
       constraints_(std::move(token_bytes)) {}
 
 void PagedEngine::submit(GenerationRequest request) {
@@ -50,23 +52,26 @@ void PagedEngine::cancel(std::uint64_t id) {
 // Batch and logit rows from the chunks.
 void PagedEngine::fill(Flight& flight) {
   StepBatch& batch = flight.batch;
-  for (const auto& [sequence, tokens] : flight.chunks) {
+  for (const auto& [sequence, tokens, guesses] : flight.chunks) {
     const std::int64_t first = sequence->computed, end = first + tokens;
     batch.chunks.push_back({tokens, first, std::ssize(batch.tables)});
     batch.tables.insert(batch.tables.end(), sequence->blocks.begin(), sequence->blocks.end());
     for (std::int64_t position = first; position < end; ++position) {
-      const bool next = position + 1 == sequence->length() && sequence->request.max_tokens > 0;
+      const bool next = position + 1 >= sequence->length() && sequence->request.max_tokens > 0;
+      const std::int64_t guess = position - sequence->length();
+      const std::int32_t token = guess < 0 ? sequence->tokens[static_cast<std::size_t>(position)]
+                                           : guesses[static_cast<std::size_t>(guess)];
       const bool scored = sequence->scores_prompt() && position + 1 < sequence->prompt_length() &&
                           position >= std::ssize(sequence->prompt_likelihoods);
       if (next || scored) {
         batch.logit_rows.push_back(static_cast<std::int32_t>(batch.rows()));
-        flight.logit_rows.push_back({sequence, position});
+        flight.logit_rows.push_back({sequence, position, token});
       }
       if (sequence->pools(position)) {
         batch.hidden_rows.push_back(static_cast<std::int32_t>(batch.rows()));
         flight.hidden_rows.push_back(sequence);
       }
-      batch.tokens.push_back(sequence->tokens[static_cast<std::size_t>(position)]);
+      batch.tokens.push_back(token);
       batch.positions.push_back(static_cast<std::int32_t>(position));
     }
   }
@@ -93,8 +98,14 @@ GenerationOutput& PagedEngine::output_of(const Sequence& sequence) {
 void PagedEngine::take_logits(const LogitRow& row, std::span<float> logits) {
   Sequence& sequence = *row.sequence;
   if (sequence.cancelled || sequence.finished) return;
-  if (row.position + 1 == sequence.length() && sequence.request.max_tokens > 0)
-    return take_next(sequence, logits);
+  if (row.position + 1 >= sequence.prompt_length() && sequence.request.max_tokens > 0) {
+    // A guess counts if it is the token that was drawn, and so were those before it.
+    const bool follows =
+        row.position + 1 == sequence.length() && sequence.tokens.back() == row.token;
+    if (follows && row.position > sequence.computed) ++accepted_tokens_;
+    if (follows) take_next(sequence, logits);
+    return;
+  }
   if (const std::string failure = failure_of(logits, {}); !failure.empty())
     return fail(sequence, fmt::format("{} (after token {})", failure, row.position));
   const std::int32_t token = sequence.tokens[static_cast<std::size_t>(row.position + 1)];
@@ -198,7 +209,8 @@ EngineState PagedEngine::state() const {
           .preemptions = scheduler_.preemptions(),
           .prefix_hit_tokens = scheduler_.prefix_hit_tokens(),
           .cache_blocks = pool_.blocks(),
-          .free_cache_blocks = pool_.free_blocks()};
+          .free_cache_blocks = pool_.free_blocks(),
+          .accepted_tokens = accepted_tokens_};
 }
 
 }  // namespace triax

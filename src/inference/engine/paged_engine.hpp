@@ -37,6 +37,7 @@ class PagedEngine : public Engine {
   struct LogitRow {
     Sequence* sequence;
     std::int64_t position;
+    std::int32_t token;  // at the position
   };
   // A step on its way through the stages. There is one per stage, of different requests, so that
   // all stages have work.
@@ -63,7 +64,7 @@ class PagedEngine : public Engine {
   std::unordered_map<std::uint64_t, Sequence*> open_;
   std::deque<Flight> flights_;             // the oldest first
   std::vector<GenerationOutput> outputs_;  // of the flight that ends, in the order of its chunks
-  std::int64_t steps_ = 0, prompt_tokens_ = 0, answer_tokens_ = 0;
+  std::int64_t steps_ = 0, prompt_tokens_ = 0, answer_tokens_ = 0, accepted_tokens_ = 0;
 };
 
 }  // namespace triax

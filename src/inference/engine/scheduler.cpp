@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/base/check.hpp"
+#include "src/inference/engine/ngram_draft.hpp"
 
 namespace triax {
 
@@ -25,11 +26,25 @@ void Scheduler::free_blocks(Sequence& sequence) {
   sequence.content = 0;
 }
 
-void Scheduler::schedule(Sequence& sequence, std::int64_t tokens) {
-  chunks_.push_back({&sequence, tokens});
+void Scheduler::schedule(Sequence& sequence, std::int64_t tokens,
+                         std::vector<std::int32_t> guesses) {
+  tokens += std::ssize(guesses);
+  chunks_.push_back({&sequence, tokens, std::move(guesses)});
   sequence.in_step = true;
   ++in_steps_;
   budget_ -= tokens;
+}
+
+// Guesses cost no other request its token or its blocks, and do not go beyond the answer.
+std::vector<std::int32_t> Scheduler::guesses_for(const Sequence& sequence) const {
+  const std::int64_t of_answer = sequence.request.max_tokens - sequence.answer_length() - 1;
+  const std::int64_t of_budget = budget_ - 1 - running();
+  const std::int64_t of_blocks =
+      (std::ssize(sequence.blocks) + pool_.free_blocks() - running()) * limits_.block_tokens -
+      sequence.length();
+  const std::int64_t most = std::min({limits_.speculate, of_answer, of_budget, of_blocks,
+                                      limits_.context - sequence.length() - 1});
+  return most > 0 ? ngram_draft(sequence.tokens, most) : std::vector<std::int32_t>();
 }
 
 // Victim: the newest request that is in no step, if it is newer than `for_this`.
@@ -66,8 +81,9 @@ void Scheduler::plan_running(bool decoding) {
       continue;
     }
     const std::int64_t tokens = std::min(missing, budget_);
-    if (extend(sequence, sequence.computed + tokens))
-      schedule(sequence, tokens);
+    auto guesses = decoding ? guesses_for(sequence) : std::vector<std::int32_t>();
+    if (extend(sequence, sequence.computed + tokens + std::ssize(guesses)))
+      schedule(sequence, tokens, std::move(guesses));
     else
       starved_ = true;  // newer ones in a step have the blocks: it goes on when they are done
     ++at;               // now: behind `sequence` others may have been preempted
@@ -128,7 +144,8 @@ void Scheduler::computed(const ScheduledChunk& chunk) {
   Sequence& sequence = *chunk.sequence;
   sequence.in_step = false;
   --in_steps_;
-  sequence.computed += chunk.tokens;
+  const std::int64_t known = sequence.computed + chunk.tokens - std::ssize(chunk.guesses);
+  sequence.computed = chunk.guesses.empty() ? known : std::max(known, sequence.length() - 1);
   while ((sequence.named + 1) * limits_.block_tokens <= sequence.computed) {
     sequence.content = pool_.name(sequence.blocks[static_cast<std::size_t>(sequence.named)],
                                   sequence.content, block_tokens(sequence, sequence.named));

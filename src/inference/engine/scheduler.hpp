@@ -15,12 +15,15 @@ struct SchedulerLimits {
   std::int64_t block_tokens = 16;
   std::int64_t tokens_per_step = 2048;  // all requests together
   std::int64_t sequences = 256;         // running at once
+  std::int64_t speculate = 0;           // most guesses per request
+  std::int64_t context = 1 << 30;       // longest text
 };
 
-/// Tokens [sequence.computed, sequence.computed + tokens) of a step.
+/// Tokens [sequence.computed, sequence.computed + tokens) of a step; the guesses are the last.
 struct ScheduledChunk {
   Sequence* sequence;
   std::int64_t tokens;
+  std::vector<std::int32_t> guesses = {};  // tokens that may follow the text
 };
 
 class Scheduler {
@@ -39,7 +42,8 @@ class Scheduler {
   /// blocks and waits again, first in the queue: it is computed again from its tokens.
   std::vector<ScheduledChunk> plan(std::int64_t most);
   /// After the chunk was computed: moves on, and names the blocks that are full now. The request is
-  /// in no step any more.
+  /// in no step any more. It has got the tokens that follow: guesses that are not among them count
+  /// as not computed.
   void computed(const ScheduledChunk& chunk);
 
   std::int64_t waiting() const { return std::ssize(waiting_); }
@@ -56,7 +60,8 @@ class Scheduler {
   // Blocks for all tokens up to `end`, preempting others; false: there are none.
   bool extend(Sequence& sequence, std::int64_t end);
   bool preempt_newest(const Sequence& for_this);
-  void schedule(Sequence& sequence, std::int64_t tokens);
+  void schedule(Sequence& sequence, std::int64_t tokens, std::vector<std::int32_t> guesses = {});
+  std::vector<std::int32_t> guesses_for(const Sequence& sequence) const;
   bool has_room() const { return budget_ > 0 && std::ssize(chunks_) < most_; }
   void plan_running(bool decoding);
   void plan_waiting();

@@ -114,6 +114,7 @@ EngineState ReplicatedEngine::state() const {
     sum.prefix_hit_tokens += replica.state.prefix_hit_tokens;
     sum.cache_blocks += replica.state.cache_blocks;
     sum.free_cache_blocks += replica.state.free_cache_blocks;
+    sum.accepted_tokens += replica.state.accepted_tokens;
     sum.steps = std::max(sum.steps, replica.state.steps);
   }
   return sum;

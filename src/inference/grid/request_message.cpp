@@ -103,11 +103,12 @@ GenerationOutput output_of(const json& from) {
 json json_of(const EngineState& state) {
   return {state.waiting,           state.running,       state.steps,
           state.prompt_tokens,     state.answer_tokens, state.preemptions,
-          state.prefix_hit_tokens, state.cache_blocks,  state.free_cache_blocks};
+          state.prefix_hit_tokens, state.cache_blocks,  state.free_cache_blocks,
+          state.accepted_tokens};
 }
 
 EngineState state_of(const json& from) {
-  return {from[0], from[1], from[2], from[3], from[4], from[5], from[6], from[7], from[8]};
+  return {from[0], from[1], from[2], from[3], from[4], from[5], from[6], from[7], from[8], from[9]};
 }
 
 std::vector<std::int32_t> packed(const json& value) {

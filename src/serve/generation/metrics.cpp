@@ -35,6 +35,8 @@ std::string engine_text(const EngineState& engine) {
          single("generation_tokens_total", "counter", "Tokens of answers.", engine.answer_tokens) +
          single("prefix_cache_hit_tokens_total", "counter", "Tokens of prompts found in the cache.",
                 engine.prefix_hit_tokens) +
+         single("speculated_tokens_total", "counter", "Tokens of answers that were guessed right.",
+                engine.accepted_tokens) +
          single("preemptions_total", "counter", "Answers put back for want of cache.",
                 engine.preemptions);
 }

@@ -47,6 +47,15 @@ TEST(GenerateCommand, TextsComeInTheOrderOfThePrompts) {
                            triax("generate " + model + " --prompt Two" + options).text);
 }
 
+TEST(GenerateCommand, GuessesChangeNoText) {
+  const std::string command =
+      "generate " + model + " --prompt 'The ferry the ferry' --max-tokens 20 --temperature 0 ";
+  const Outcome plain = triax(command + "2>/dev/null");
+  EXPECT_EQ(plain.status, 0);
+  EXPECT_EQ(triax(command + "--speculate ngram 2>/dev/null").text, plain.text);
+  EXPECT_EQ(triax(command + "--speculate draft").status, 2);
+}
+
 // Every grid has the texts of one rank, as these are greedy.
 TEST(GenerateCommand, AnyGridHasTheSameTexts) {
   const std::string command =

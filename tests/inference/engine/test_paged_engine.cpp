@@ -213,6 +213,7 @@ TEST_P(PagedEngineTest, RequestsHaveTheSameBitsInAnyCompany) {
     options.tokens_per_step = std::array<std::int64_t, 4>{1, 5, 23, 500}[random() % 4];
     options.sequences = std::array<std::int64_t, 3>{2, 5, 16}[random() % 3];
     options.prefix_cache = round % 2 == 0;
+    options.speculate = std::array<std::int64_t, 4>{0, 4, 1, 9}[random() % 4];
     options.cache_blocks = round < 4 ? 1 : 40;  // one: as many as a text of the whole context
     if (round == 0) options.tokens_per_step = 500, options.sequences = 16;  // all at once
     OwnEngine own(model(), options);
@@ -239,6 +240,28 @@ TEST_P(PagedEngineTest, RequestsHaveTheSameBitsInAnyCompany) {
   }
   EXPECT_GT(preemptions, 0);
   EXPECT_GT(hits, 0);
+}
+
+// Greedy texts of small models repeat themselves: guesses are right, and no bit changes.
+TEST_P(PagedEngineTest, GuessesChangeNothing) {
+  auto all = requests(6, 21);
+  for (GenerationRequest& request : all) {
+    request.prompt.resize(std::min<std::size_t>(request.prompt.size(), 12));
+    request.choice.temperature = 0.0;
+    request.max_tokens = 40;
+  }
+  OwnEngine plain(model(), {}), guessing(model(), {.speculate = 4});
+  const Answers expected = answers_of(plain.engine, all), found = answers_of(guessing.engine, all);
+  for (const GenerationRequest& request : all) {
+    EXPECT_TRUE(same(found.at(request.id).tokens, expected.at(request.id).tokens)) << request.id;
+    EXPECT_TRUE(same(found.at(request.id).prompt, expected.at(request.id).prompt)) << request.id;
+    EXPECT_EQ(found.at(request.id).finished, expected.at(request.id).finished);
+  }
+  const EngineState state = guessing.engine.state();
+  EXPECT_GT(state.accepted_tokens, 0);
+  EXPECT_LE(state.steps, plain.engine.state().steps);
+  EXPECT_EQ(state.answer_tokens, plain.engine.state().answer_tokens);
+  EXPECT_EQ(state.free_cache_blocks, state.cache_blocks);
 }
 
 TEST_P(PagedEngineTest, CancelledRequestsLeaveNothing) {
