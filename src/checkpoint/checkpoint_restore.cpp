@@ -106,6 +106,7 @@ void restore_state(const Stream& stream, const Restoring& what, CheckpointLoader
   Staging staging(what.store.wait());
   PackedWindows windows(stream, what.store.wait());
   for (int b = 0; b < what.blocks(); ++b) {
+    if (!what.block(b).saved) continue;  // stays, also where it is on a disk
     const auto piece_of = [&](const auto& group_of) {
       return [&, group_of](const HeldSlice& held) {
         if (const std::string group = group_of(held.name()); !group.empty())
