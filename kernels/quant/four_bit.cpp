@@ -129,4 +129,27 @@ void dequantize_4bit(const Stream& stream, const Tensor& out, const Tensor& code
                       });
 }
 
+void dequantize_4bit_rows(const Stream& stream, const Tensor& out, const Tensor& codes,
+                          const Tensor& scales, std::int64_t first, std::int64_t stride,
+                          FourBit type, std::int64_t group) {
+  check_host(stream, group);
+  const Rows<float> to = rows_of(out, "out");
+  if (to.rows == 0) return;
+  const std::int64_t end = first + (to.rows - 1) * stride + to.columns;
+  check(first >= 0 && four_bit_bytes(end) <= codes.elements() &&
+            groups_of(end, group) <= scales.elements(),
+        "elements up to {} of {} bytes and {} scales", end, codes.elements(), scales.elements());
+  const std::uint8_t* bytes = elements_of<std::uint8_t>(codes, codes.elements(), "codes");
+  const float* scale = elements_of(scales, scales.elements(), "scales");
+  const float* levels = four_bit_table(type).levels.data();
+  parallel_for(to.rows, [=](std::int64_t r) {
+    const std::int64_t begin = first + r * stride;
+    for (std::int64_t at = begin; at < begin + to.columns;) {
+      const std::int64_t until = std::min(begin + to.columns, (at / group + 1) * group);
+      unpack_range(to[r] + (at - begin), bytes, at, until, scale[at / group], levels);
+      at = until;
+    }
+  });
+}
+
 }  // namespace triax

@@ -29,4 +29,10 @@ void quantize_4bit(const Stream& stream, const Tensor& codes, const Tensor& scal
 void dequantize_4bit(const Stream& stream, const Tensor& out, const Tensor& codes,
                      const Tensor& scales, std::int64_t first, FourBit type, std::int64_t group);
 
+/// out = elements [first + r stride, first + r stride + C) in row r. out: (R, C) float32. The rest
+/// as in dequantize_4bit().
+void dequantize_4bit_rows(const Stream& stream, const Tensor& out, const Tensor& codes,
+                          const Tensor& scales, std::int64_t first, std::int64_t stride,
+                          FourBit type, std::int64_t group);
+
 }  // namespace triax
