@@ -80,6 +80,7 @@ std::int64_t staging_bytes(const std::vector<ParameterBlock>& blocks, DType type
   for (const ParameterBlock& block : blocks)
     for (const PlacedParameter& param : block.params)
       for (const Piece& piece : param.spec.pieces) {
+        if (param.spec.packed) break;  // never saved
         const std::int64_t elements = piece.extent.elements();
         if (elements > most && (type != DType::f32 || packed || space == MemorySpace::device ||
                                 !side_by_side({&piece, 0, elements}, param.spec.shape)))

@@ -48,6 +48,8 @@ std::map<std::string, json> values_of(const json& job) {
   // Dropout alone may change: other adapters are an error (adapter_differences).
   if (job.contains("lora") && job["lora"].is_object())
     values["lora.lora_dropout"] = job["lora"].value("lora_dropout", json(0.0));
+  if (job.contains("model") && job["model"].is_object())
+    values["model.quantize"] = job["model"].value("quantize", json("none"));
   for (const char* key : {"seed", "ema"})
     if (job.contains("run") && job["run"].contains(key))
       flatten(fmt::format("run.{}", key), job["run"][key], values);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/base/tensor.hpp"
+#include "src/config/kept_bits.hpp"
 
 namespace triax {
 
@@ -99,6 +100,7 @@ struct ModelConfig {
   std::string token_ids = "{}";  // JSON: config.json's bos_, eos_ and pad_token_id, for exports
   Trainability trainability;
   LoraConfig lora;
+  KeptBits kept;
 };
 
 /// Share of a source until a step.

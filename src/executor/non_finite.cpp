@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/executor/non_finite.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/base/mpi/agree.hpp"
@@ -14,6 +15,17 @@ constexpr std::int64_t backward_begin = std::int64_t{1} << 60;
 
 std::int64_t place(int chunk, int layer) {
   return chunk * most_layers + layer;
+}
+
+// Whether the weights of a bucket on this rank are finite. The bytes of packed ones are no numbers.
+bool finite_block(const FiniteTest& finite, const Stream& stream, const ParameterBlock& block,
+                  const BlockView& weights) {
+  const auto packed = [](const PlacedParameter& param) { return param.spec.packed != nullptr; };
+  if (std::ranges::none_of(block.params, packed)) return finite(stream, weights.data);
+  return std::ranges::all_of(block.params, [&](const PlacedParameter& param) {
+    const FlatRange here = intersect(param.range(), weights.range);
+    return packed(param) || here.count() == 0 || finite(stream, weights.at(here));
+  });
 }
 
 }  // namespace
@@ -68,7 +80,8 @@ bool finite_weights(const FiniteTest& finite, const Stream& stream, ParameterSto
   std::int64_t bad = 0;
   for (int b = 0; b < std::ssize(store.blocks()); ++b)
     store.visit_weights(stream, b, Access::read, [&](const BlockView& weights) {
-      if (!finite(stream, weights.data)) bad = 1;
+      const ParameterBlock& block = store.blocks()[static_cast<std::size_t>(b)];
+      if (!finite_block(finite, stream, block, weights)) bad = 1;
     });
   const Stream host;
   grid.world().all_reduce(host, Tensor(&bad, DType::i64, {1})).wait(host);

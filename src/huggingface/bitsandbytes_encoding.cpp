@@ -11,6 +11,7 @@
 #include "kernels/quant/int8.hpp"
 #include "kernels/quant/nested_scales.hpp"
 #include "src/state/weights/quantized/bitsandbytes.hpp"
+#include "src/state/weights/quantized/flat_matrix.hpp"
 
 namespace triax {
 namespace {
@@ -29,50 +30,6 @@ std::string torch_name(DType type) {
   return type == DType::bf16 ? "bfloat16" : type == DType::f16 ? "float16" : "float32";
 }
 
-// A matrix as bitsandbytes flattens it: (outputs, inputs), row-major.
-class FlatMatrix {
- public:
-  FlatMatrix(const GlobalTensor& tensor, WeightSource& from, bool transposed)
-      : tensor_(tensor), from_(from) {
-    outputs_ = tensor.shape[transposed ? 1 : 0];
-    inputs_ = tensor.shape[transposed ? 0 : 1];
-    if (!transposed) return;
-    std::vector<float> stored(static_cast<std::size_t>(elements()));
-    read(0, view(stored));
-    whole_.resize(stored.size());
-    for (std::int64_t i = 0; i < inputs_; ++i)
-      for (std::int64_t o = 0; o < outputs_; ++o)
-        whole_[static_cast<std::size_t>(o * inputs_ + i)] =
-            stored[static_cast<std::size_t>(i * outputs_ + o)];
-  }
-  std::int64_t outputs() const { return outputs_; }
-  std::int64_t inputs() const { return inputs_; }
-  std::int64_t elements() const { return outputs_ * inputs_; }
-  const std::string& name() const { return tensor_.name; }
-
-  // Elements [begin, begin + count), all finite; valid until the next call.
-  Tensor piece(std::int64_t begin, std::int64_t count) {
-    if (!whole_.empty()) return Tensor(whole_.data() + begin, {count});
-    piece_.resize(static_cast<std::size_t>(count));
-    read(begin, view(piece_));
-    return view(piece_);
-  }
-
- private:
-  void read(std::int64_t begin, const Tensor& out) {
-    from_.read(tensor_.name, begin, out);
-    const float* values = out.as<float>();
-    if (!std::all_of(values, values + out.elements(), [](float x) { return std::isfinite(x); }))
-      throw Error(fmt::format("{} has a value that is not finite", tensor_.name),
-                  "it cannot be quantized", "Use another model");
-  }
-
-  const GlobalTensor& tensor_;
-  WeightSource& from_;
-  std::int64_t outputs_, inputs_;
-  std::vector<float> whole_, piece_;
-};
-
 class BitsandbytesEncoding : public TensorEncoding {
  public:
   explicit BitsandbytesEncoding(BitsandbytesFormat format)
@@ -84,7 +41,9 @@ class BitsandbytesEncoding : public TensorEncoding {
   }
   void write(const GlobalTensor& tensor, WeightSource& from, SafetensorsWriter& to) override {
     if (!format_.maps.contains(tensor.name)) return plain_.write(tensor, from, to);
-    FlatMatrix matrix(tensor, from, format_.transposed);
+    FlatMatrix matrix(
+        tensor.name, tensor.shape, format_.transposed,
+        [&](std::int64_t begin, const Tensor& out) { from.read(tensor.name, begin, out); });
     format_.bits == 4 ? write_in_4(matrix, to) : write_in_8(matrix, to);
   }
   std::string config(const std::string& model) const override;

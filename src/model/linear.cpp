@@ -121,9 +121,9 @@ void Linear::backward_input(const Context& ctx, const Tensor* weights, const Ten
            {of_gradients, of_values}, {.gelu_gradient = gelu});
 }
 
-Linear::Operands Linear::take_operands(Arena& arena, const BatchShape& shape) const {
-  const Tensor x = arena.take("weight gradient input", shape.type, {shape.rows, inputs_});
-  return {x, arena.take("weight gradient output", shape.type, {shape.rows, outputs_})};
+LinearMap::Operands LinearMap::take_operands(Arena& arena, const BatchShape& shape) const {
+  const Tensor x = arena.take("weight gradient input", shape.type, {shape.rows, inputs()});
+  return {x, arena.take("weight gradient output", shape.type, {shape.rows, outputs()})};
 }
 
 void Linear::backward_weight(const Context& ctx, const Gradient* gradients, const Tensor& x,

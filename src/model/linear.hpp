@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/matmul/matmul.hpp"
-#include "src/model/context.hpp"
 #include "src/model/families/block_spec.hpp"
+#include "src/model/linear_map.hpp"
 
 namespace triax {
 
@@ -25,7 +24,7 @@ struct LinearPart {
   std::int64_t room() const { return most > 0 ? most : count; }
 };
 
-class Linear {
+class Linear : public LinearMap {
  public:
   /// Outputs are those of `parts` in order; `inputs` is the global input size, whole on each rank.
   static Linear column(const std::string& label, WeightOrder order, std::int64_t inputs,
@@ -35,33 +34,19 @@ class Linear {
   static Linear row(const std::string& label, WeightOrder order, const LinearPart& part,
                     std::int64_t outputs, const TensorShard& shard, float deviation);
 
-  /// Weight, then bias if there is one.
-  const std::vector<ParameterSpec>& params() const { return params_; }
-  bool has_bias() const { return params_.size() == 2; }
-  std::int64_t inputs() const { return inputs_; }    // on this rank
-  std::int64_t outputs() const { return outputs_; }  // on this rank
+  const std::vector<ParameterSpec>& params() const override { return params_; }
+  std::int64_t inputs() const override { return inputs_; }
+  std::int64_t outputs() const override { return outputs_; }
+  /// Whether forward() adds the bias: that of a column-parallel map.
+  bool adds_bias() const { return bias_here_; }
+  std::size_t scratch_bytes(const BatchShape& shape) const override;
 
-  /// Most that one call takes from the scratch arena.
-  std::size_t scratch_bytes(const BatchShape& shape) const;
-
-  /// y (rows, outputs) = x (rows, inputs) W, plus the bias of a column-parallel map. With `hidden`
-  /// (y's shape): hidden = that sum, y = gelu(hidden).
   void forward(const Context& ctx, const Tensor* weights, const Tensor& x, const Tensor& y,
-               const Tensor& hidden = {}) const;
-  /// dx (rows, inputs) = dy W^T, then through the GELU that made x if `gelu` is set.
+               const Tensor& hidden = {}) const override;
   void backward_input(const Context& ctx, const Tensor* weights, const Tensor& dy, const Tensor& dx,
-                      const GeluGradient& gelu = {}) const;
-  /// dW += x^T dy; db += column sums of dy for a column-parallel map. Frozen ones are left out.
-  /// With Context::operands, x and dy are kept there instead, for another call without.
+                      const GeluGradient& gelu = {}) const override;
   void backward_weight(const Context& ctx, const Gradient* gradients, const Tensor& x,
-                       const Tensor& dy) const;
-
-  /// The factors of a weight gradient.
-  struct Operands {
-    Tensor x;   // (rows, inputs)
-    Tensor dy;  // (rows, outputs)
-  };
-  Operands take_operands(Arena& arena, const BatchShape& shape) const;
+                       const Tensor& dy) const override;
 
  private:
   WeightOrder order_ = WeightOrder::output_input;

@@ -5,6 +5,7 @@
 // gradient norm) is derived from it.
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 namespace triax {
 
 struct ElementNumbers;
+struct PackedWeight;
 struct Trainability;
 
 /// A box of a global tensor and its offset in the local one. One or two dimensions.
@@ -48,6 +50,9 @@ struct ParameterSpec {
   bool trained = true;              // false: frozen, without gradient and optimizer state
   bool adapter = false;             // of a low-rank adapter, which the model's own files lack
   bool matrix = false;              // a linear map of a block: Muon orthogonalises its tensors
+  /// Frozen weight in the bits of its files (quantized/packed_weight.hpp): then `shape` counts
+  /// elements that hold its bytes, and pieces only name its tensors. Null: a plain tensor.
+  std::shared_ptr<const PackedWeight> packed = {};
   bool decays() const { return shape.rank() >= 2; }
   /// Elements that a bucket reserves: the same on all tensor ranks, which share one plan.
   std::int64_t room() const { return most > 0 ? most : shape.elements(); }

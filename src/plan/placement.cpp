@@ -32,9 +32,23 @@ bool takes_copy(const PlacedConfig& config) {
          (async == AsyncWrites::where_it_fits && config.place.copy_fits);
 }
 
+namespace {
+
+// UsageError for what is not built for GPUs.
+void check_space(const Config& config, MemorySpace space) {
+  if (!config.model.kept || space == MemorySpace::host) return;
+  throw UsageError("model.quantize is not built for GPUs yet",
+                   "products of weights in few bits run on CPUs alone",
+                   "Set model.quantize to none (the weights are decoded as they are loaded), or "
+                   "compute on CPUs: run.device cpu, triax plan --machine cpu");
+}
+
+}  // namespace
+
 PlacedConfig on_grid(const Config& config, const ProcessGrid& grid) {
   Placement place;
   place.space = grid.space();
+  check_space(config, place.space);
   place.staged_messages = grid.stages_messages();
   for (const Axis axis : all_axes) place.ranks_sharing[index(axis)] = grid.ranks_sharing(axis);
   place.data_ranks_of_node = grid.run_within_node(Axis::data);
@@ -53,6 +67,7 @@ PlacedConfig on_nodes(const Config& config, int ranks_per_node) {
   place.space = config.run.space     ? *config.run.space
                 : device_count() > 0 ? MemorySpace::device
                                      : MemorySpace::host;
+  check_space(config, place.space);
   // Ranks are taken to have a GPU each; a build without GPU code plans for one with NCCL.
   place.staged_messages = place.space == MemorySpace::host || (built_for_gpus() && !has_nccl());
   for (const Axis axis : all_axes)

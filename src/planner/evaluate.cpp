@@ -45,6 +45,7 @@ JobToPlan job_to_plan(const std::string& path, const std::vector<std::string>& o
   // A file without train_batch_size has no other batch than that of its layout.
   if (!error.empty() && job.base.batch.global == 1) throw UsageError(error);
   job.base.run.space = machine.space;
+  on_nodes(job.base, machine.ranks_per_node);  // throws for what no layout on this machine can do
   return job;
 }
 

@@ -6,6 +6,7 @@
 #include "src/comm/device/device_messages.hpp"
 #include "src/forecast/job_plan.hpp"
 #include "src/version/build_facts.hpp"
+#include "tests/support/error_of.hpp"
 #include "tests/support/job_builder.hpp"
 
 namespace triax::test {
@@ -32,6 +33,16 @@ TEST(OnNodes, ADeviceThatTheJobNamesNeedNotBeHere) {
   const PlacedConfig placed = on_nodes(config, 0);
   EXPECT_EQ(placed.place.space, MemorySpace::device);
   EXPECT_EQ(placed.place.staged_messages, built_for_gpus() && !has_nccl());
+}
+
+TEST(OnNodes, WeightsInFewBitsStayOnTheHost) {
+  Config config;
+  config.model.kept = {"nf4", 4};
+  config.run.space = MemorySpace::host;
+  EXPECT_EQ(on_nodes(config, 0).place.space, MemorySpace::host);
+  config.run.space = MemorySpace::device;
+  EXPECT_THAT(error_of([&] { on_nodes(config, 0); }),
+              testing::HasSubstr("model.quantize is not built for GPUs yet"));
 }
 
 TEST(ShardSize, IsThatOfANodeWhereTheJobSaysSo) {

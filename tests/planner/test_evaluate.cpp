@@ -6,6 +6,8 @@
 #include "src/config/load/load.hpp"
 #include "src/forecast/job_plan.hpp"
 #include "tests/planner/small_plan.hpp"
+#include "tests/support/error_of.hpp"
+#include "tests/support/job_builder.hpp"
 
 namespace triax::test {
 namespace {
@@ -48,6 +50,16 @@ TEST(Evaluate, ALayoutThatTheJobRefusesHasItsReason) {
   const Evaluation found = LayoutEvaluator(job, machine).evaluate(wrong);
   EXPECT_EQ(found.outcome, Evaluation::Outcome::refused);
   EXPECT_FALSE(found.reason.empty());
+}
+
+TEST(JobToPlan, RefusesWhatNoLayoutOfTheMachineCanDo) {
+  nlohmann::json job = golden_job(read_golden("llama-lora"), {.micro = 1});
+  job["model"]["quantize"] = "nf4";
+  job["run"].erase("device");
+  const PlannedLlama file(job);
+  EXPECT_THAT(error_of([&] { job_to_plan(file.path, {}, 2, *preset("h100")); }),
+              HasSubstr("triax plan --machine cpu"));
+  EXPECT_TRUE(job_to_plan(file.path, {}, 2, *preset("cpu")).base.model.kept);
 }
 
 TEST(JobToPlan, TakesTheBatchOfTheLayoutInTheFile) {

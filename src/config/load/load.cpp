@@ -76,6 +76,7 @@ ResolvedJob resolve_job(const KeyTable& table, const JobSource& source,
   ErrorList missing, no_checkpoint;
   const auto lora = tree.root.value("lora", nlohmann::json());
   resolve_lora(settings, model, lora.is_object(), path, errors, missing);
+  check_quantize(settings, model, errors);
   resolve_steps(settings, counted, errors);
   resolve_training(settings, errors);
   check_time(settings, errors);

@@ -56,6 +56,8 @@ void check_offload(Settings& settings, ErrorList& errors, ErrorList& missing);
 /// not exist goes to `missing`.
 void resolve_lora(Settings& settings, ModelConfig& model, bool given, const std::string& job_file,
                   ErrorList& errors, ErrorList& missing);
+/// Checks model.quantize. After resolve_lora.
+void check_quantize(Settings& settings, const ModelConfig& model, ErrorList& errors);
 /// Resolves data files, sample length, checkpoint directory and file. Files that do not exist go to
 /// `missing`.
 void resolve_files(Settings& settings, const ModelConfig& model, const std::string& job_file,

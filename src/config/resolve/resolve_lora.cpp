@@ -110,4 +110,17 @@ void resolve_lora(Settings& s, ModelConfig& model, bool given, const std::string
     s.error(missing, "model.from", "adapters are trained on a model with weights. Set model.from");
 }
 
+void check_quantize(Settings& s, const ModelConfig& model, ErrorList& errors) {
+  const std::string key = "model.quantize";
+  if (!s.sound({key, "model"}) || s.string(key) == "none") return;
+  if (model.weights.empty())
+    return s.error(errors, key, "it keeps the weights of files in few bits. Set model.from");
+  if (!model.lora)
+    return s.error(errors, key,
+                   "weights in few bits are frozen: adapters are trained on them. Add a section "
+                   "lora, or leave this out");
+  if (s.boolean("fp8.enabled"))
+    s.error(errors, key, "fp8.enabled multiplies plain weights in 8 bits. Leave out one of them");
+}
+
 }  // namespace triax

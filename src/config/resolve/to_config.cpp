@@ -236,6 +236,8 @@ Config to_config(const Settings& s, const ModelConfig& model) {
   c.model = model;
   c.model.trainability = trainability(s);
   if (model.lora) c.model.trainability.train_only = {"*.lora_[AB].weight"};
+  if (const std::string bits = s.string("model.quantize"); bits != "none")
+    c.model.kept = {bits, static_cast<int>(size_of(precision(s).type))};
   c.data = data(s);
   c.parallel = parallel(s);
   c.run = run(s);

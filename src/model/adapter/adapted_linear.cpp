@@ -8,23 +8,23 @@
 
 namespace triax {
 
-AdaptedLinear::AdaptedLinear(Linear base, std::vector<LowRank> adapters)
-    : base_(std::move(base)), adapters_(std::move(adapters)), params_(base_.params()) {
+AdaptedLinear::AdaptedLinear(std::shared_ptr<const LinearMap> base, std::vector<LowRank> adapters)
+    : base_(std::move(base)), adapters_(std::move(adapters)), params_(base_->params()) {
   for (const LowRank& adapter : adapters_)
     params_.insert(params_.end(), adapter.params().begin(), adapter.params().end());
 }
 
 std::size_t AdaptedLinear::scratch_bytes(const BatchShape& shape) const {
-  std::size_t most = base_.scratch_bytes(shape);
+  std::size_t most = base_->scratch_bytes(shape);
   for (const LowRank& adapter : adapters_) most = std::max(most, adapter.scratch_bytes(shape));
   return most;
 }
 
 void AdaptedLinear::forward(const Context& ctx, const Tensor* weights, const Tensor& x,
                             const Tensor& y, const Tensor& hidden) const {
-  if (adapters_.empty()) return base_.forward(ctx, weights, x, y, hidden);
+  if (adapters_.empty()) return base_->forward(ctx, weights, x, y, hidden);
   const Tensor& sum = hidden.empty() ? y : hidden;
-  base_.forward(ctx, weights, x, sum);
+  base_->forward(ctx, weights, x, sum, {});
   for (std::size_t i = 0; i < adapters_.size(); ++i)
     adapters_[i].forward(ctx, weights + at(i), x, sum);
   if (!hidden.empty()) gelu_forward(ctx.stream, y, hidden);
@@ -32,8 +32,8 @@ void AdaptedLinear::forward(const Context& ctx, const Tensor* weights, const Ten
 
 void AdaptedLinear::backward_input(const Context& ctx, const Tensor* weights, const Tensor& dy,
                                    const Tensor& dx, const GeluGradient& gelu) const {
-  if (adapters_.empty()) return base_.backward_input(ctx, weights, dy, dx, gelu);
-  base_.backward_input(ctx, weights, dy, dx);
+  if (adapters_.empty()) return base_->backward_input(ctx, weights, dy, dx, gelu);
+  base_->backward_input(ctx, weights, dy, dx, {});
   for (std::size_t i = 0; i < adapters_.size(); ++i)
     adapters_[i].backward_input(ctx, weights + at(i), dy, dx);
   if (!gelu.input.empty()) gelu_backward(ctx.stream, dx, gelu.output, dx, gelu.input);
@@ -42,7 +42,7 @@ void AdaptedLinear::backward_input(const Context& ctx, const Tensor* weights, co
 void AdaptedLinear::backward_weight(const Context& ctx, const Tensor* weights,
                                     const Gradient* gradients, const Tensor& x,
                                     const Tensor& dy) const {
-  base_.backward_weight(ctx, gradients, x, dy);
+  base_->backward_weight(ctx, gradients, x, dy);
   for (std::size_t i = 0; i < adapters_.size(); ++i)
     adapters_[i].backward_weight(ctx, weights + at(i), gradients + at(i), x, dy);
 }
@@ -57,7 +57,8 @@ ComingRows AdaptedLinear::backward_between_messages(const Context& ctx, const Te
   return sum;
 }
 
-AdaptedLinear adapt_column(const LoraConfig& lora, const std::string& label, Linear map,
+AdaptedLinear adapt_column(const LoraConfig& lora, const std::string& label,
+                           std::shared_ptr<const LinearMap> map,
                            const std::vector<LinearPart>& parts, const TensorShard& shard) {
   std::vector<LowRank> adapters;
   std::int64_t at = 0;
@@ -68,18 +69,19 @@ AdaptedLinear adapt_column(const LoraConfig& lora, const std::string& label, Lin
     const std::string module = module_of(part->weight);
     if (lora.modules.contains(module))
       adapters.push_back(LowRank::column(lora, label + '.' + module.substr(module.rfind('.') + 1),
-                                         map.inputs(), own, at, shard));
+                                         map->inputs(), own, at, shard));
     for (const LinearPart& each : own) at += each.count;
     part = end;
   }
   return AdaptedLinear(std::move(map), std::move(adapters));
 }
 
-AdaptedLinear adapt_row(const LoraConfig& lora, const std::string& label, Linear map,
-                        const LinearPart& part, const TensorShard& shard) {
+AdaptedLinear adapt_row(const LoraConfig& lora, const std::string& label,
+                        std::shared_ptr<const LinearMap> map, const LinearPart& part,
+                        const TensorShard& shard) {
   std::vector<LowRank> adapters;
   if (lora.modules.contains(module_of(part.weight)))
-    adapters.push_back(LowRank::row(lora, label, part, map.outputs(), shard));
+    adapters.push_back(LowRank::row(lora, label, part, map->outputs(), shard));
   return AdaptedLinear(std::move(map), std::move(adapters));
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 // A linear map with the low-rank adapters of its modules: a wrapper with Linear's interface, chosen
 // when a layer is built. Without adapters it is the map itself, bit for bit.
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,15 +13,15 @@ namespace triax {
 
 class AdaptedLinear {
  public:
-  explicit AdaptedLinear(Linear base, std::vector<LowRank> adapters = {});
+  explicit AdaptedLinear(std::shared_ptr<const LinearMap> base, std::vector<LowRank> adapters = {});
 
   /// The base's parameters, then A and B of each adapter.
   const std::vector<ParameterSpec>& params() const { return params_; }
-  const Linear& base() const { return base_; }
+  const LinearMap& base() const { return *base_; }
   const std::vector<LowRank>& adapters() const { return adapters_; }
-  bool has_bias() const { return base_.has_bias(); }
-  std::int64_t inputs() const { return base_.inputs(); }    // on this rank
-  std::int64_t outputs() const { return base_.outputs(); }  // on this rank
+  bool has_bias() const { return base_->has_bias(); }
+  std::int64_t inputs() const { return base_->inputs(); }    // on this rank
+  std::int64_t outputs() const { return base_->outputs(); }  // on this rank
   /// Most that one call takes from the scratch arena.
   std::size_t scratch_bytes(const BatchShape& shape) const;
 
@@ -42,18 +43,20 @@ class AdaptedLinear {
                                        const Tensor& dx, const Tensor& local) const;
 
  private:
-  std::size_t at(std::size_t adapter) const { return base_.params().size() + 2 * adapter; }
+  std::size_t at(std::size_t adapter) const { return base_->params().size() + 2 * adapter; }
 
-  Linear base_;
+  std::shared_ptr<const LinearMap> base_;
   std::vector<LowRank> adapters_;
   std::vector<ParameterSpec> params_;
 };
 
 /// The column-parallel map of `parts` with the adapters that the model has for their modules.
-AdaptedLinear adapt_column(const LoraConfig& lora, const std::string& label, Linear map,
+AdaptedLinear adapt_column(const LoraConfig& lora, const std::string& label,
+                           std::shared_ptr<const LinearMap> map,
                            const std::vector<LinearPart>& parts, const TensorShard& shard);
 /// The row-parallel map of `part` with the adapter that the model has for its module.
-AdaptedLinear adapt_row(const LoraConfig& lora, const std::string& label, Linear map,
-                        const LinearPart& part, const TensorShard& shard);
+AdaptedLinear adapt_row(const LoraConfig& lora, const std::string& label,
+                        std::shared_ptr<const LinearMap> map, const LinearPart& part,
+                        const TensorShard& shard);
 
 }  // namespace triax

@@ -22,8 +22,8 @@ class AttentionLayer {
   const std::vector<ParameterSpec>& params() const { return params_; }
   /// Index of the output projection's first parameter in params().
   std::size_t output_at() const { return qkv_.params().size(); }
-  const Linear& qkv() const { return qkv_.base(); }
-  const Linear& output() const { return output_.base(); }
+  const LinearMap& qkv() const { return qkv_.base(); }
+  const LinearMap& output() const { return output_.base(); }
 
   /// Results of core attention on q, k and v.
   struct Core {

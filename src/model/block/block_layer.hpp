@@ -53,11 +53,11 @@ class BlockLayer : public Layer {
   struct Half {
     const std::optional<NormLayer>& norm;
     const std::optional<NormLayer>& post_norm;
-    const Linear& output;  // its bias is added after the sum over tensor ranks
-    std::size_t norm_at;   // index of the first norm's first parameter
-    std::size_t body_at;   // index of attention's or the MLP's first parameter
-    std::size_t bias_at;   // index of the output's bias
-    std::size_t post_at;   // index of the last norm's first parameter
+    const LinearMap& output;  // its bias is added after the sum over tensor ranks
+    std::size_t norm_at;      // index of the first norm's first parameter
+    std::size_t body_at;      // index of attention's or the MLP's first parameter
+    std::size_t bias_at;      // index of the output's bias
+    std::size_t post_at;      // index of the last norm's first parameter
     DropoutPlace place;
   };
   Half attention_half() const;
@@ -83,7 +83,7 @@ class BlockLayer : public Layer {
 
   // A linear map and the index of its weight among params_.
   struct Map {
-    const Linear& linear;
+    const LinearMap& linear;
     std::size_t weight_at;
   };
   // In the order in which backward() reaches their weights.

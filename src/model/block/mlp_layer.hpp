@@ -17,8 +17,8 @@ class MlpLayer {
 
   const std::vector<ParameterSpec>& params() const { return params_; }
   std::size_t output_at() const { return input_.params().size(); }
-  const Linear& input() const { return input_.base(); }
-  const Linear& output() const { return output_.base(); }
+  const LinearMap& input() const { return input_.base(); }
+  const LinearMap& output() const { return output_.base(); }
 
   /// Activations that the backward pass needs, carved from a frame.
   struct Frame {

@@ -2,7 +2,10 @@
 #include "src/model/block/projections.hpp"
 
 #include <cmath>
+#include <memory>
 #include <utility>
+
+#include "src/model/quantized/quantized_linear.hpp"
 
 namespace triax {
 namespace {
@@ -70,19 +73,25 @@ LinearPart mlp_part(const ModelConfig& model, const std::string& name, const Ten
   return part;
 }
 
+// The map as the model keeps its weights.
+std::shared_ptr<const LinearMap> kept(const ModelConfig& model, Linear map) {
+  if (!model.kept) return std::make_shared<Linear>(std::move(map));
+  return std::make_shared<QuantizedLinear>(map, spec_of(model).order, model.kept);
+}
+
 // A map from the residual stream to this rank's features, and one back, with their adapters.
 AdaptedLinear column(const ModelConfig& model, const std::string& label,
                      const std::vector<LinearPart>& parts, const TensorShard& shard) {
   Linear map =
       Linear::column(label, spec_of(model).order, model.hidden, parts, model.initializer_range);
-  return adapt_column(model.lora, label, std::move(map), parts, shard);
+  return adapt_column(model.lora, label, kept(model, std::move(map)), parts, shard);
 }
 
 AdaptedLinear row(const ModelConfig& model, const std::string& label, const LinearPart& part,
                   const TensorShard& shard) {
   Linear map = Linear::row(label, spec_of(model).order, part, model.hidden, shard,
                            residual_deviation(model));
-  return adapt_row(model.lora, label, std::move(map), part, shard);
+  return adapt_row(model.lora, label, kept(model, std::move(map)), part, shard);
 }
 
 }  // namespace

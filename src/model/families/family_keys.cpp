@@ -18,6 +18,10 @@ void add_sources(Keys& k) {
   std::ranges::transform(all_families(), std::back_inserter(names), &Family::name);
   k.push_back(obeyed("model.from", path, nullptr, anything(),
                      "directory with config.json and model.safetensors: shape and weights"));
+  k.push_back(
+      obeyed("model.quantize", string, "none", one_of({"none", "nf4", "nf4-double", "int8"}),
+             "linear maps of the blocks stay in these bits in memory, for adapters "
+             "(section lora); those of a plain model.from are quantized as they are loaded"));
   k.push_back(obeyed("model.config", path, nullptr, anything(),
                      "a config.json: shape only, fresh weights"));
   k.push_back(obeyed("model.architecture", string, nullptr, one_of(names), "the model family"));

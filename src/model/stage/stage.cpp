@@ -110,6 +110,7 @@ std::vector<GlobalTensor> global_tensors(const ModelConfig& model) {
 
 ModelConfig base_of(ModelConfig model) {
   model.lora = {};
+  model.kept = {};
   return model;
 }
 

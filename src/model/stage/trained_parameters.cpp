@@ -67,7 +67,7 @@ double saved_flops_per_token(const ModelConfig& model, std::int64_t sequence_len
     if (layer == 0) continue;  // the embedding multiplies nothing
     if (!reached) saved += 2 * block_flops(model, layer - 1, sequence_length);
     for (const ParameterSpec& spec : params)
-      if (reached && !spec.trained && spec.shape.rank() == 2)
+      if (reached && !spec.trained && (spec.packed || spec.shape.rank() == 2))
         for (const Piece& piece : spec.pieces)
           saved += 2 * static_cast<double>(piece.extent.elements());
   }

@@ -238,6 +238,11 @@ void HuggingfaceWeights::read(const std::string& tensor, std::int64_t begin,
   reader_.read(name_of_.at(tensor), begin, out);
 }
 
+void HuggingfaceWeights::read_box(const std::string& tensor, const PackedBox& box,
+                                  const PackedParts& parts) const {
+  reader_.read_box(name_of_.at(tensor), box, parts);
+}
+
 DType HuggingfaceWeights::type() const {
   const auto of = [&](const std::string& name) { return reader_.entries().at(name).dtype; };
   const DType first = of(name_of_.begin()->second);

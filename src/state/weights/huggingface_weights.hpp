@@ -36,6 +36,8 @@ class HuggingfaceWeights {
   /// (f64 is rounded).
   DType type() const;
   const WeightNames& names() const { return names_; }
+  /// WeightFiles::read_box of a tensor, given the model's name of it.
+  void read_box(const std::string& tensor, const PackedBox& box, const PackedParts& parts) const;
   const Quantization& quantization() const { return reader_.quantization(); }
 
  private:

@@ -7,8 +7,11 @@
 
 #include "io/safetensors/safetensors.hpp"
 #include "kernels/random/random.hpp"
+#include "src/model/families/families.hpp"
+#include "src/model/quantized/packed_weight.hpp"
 #include "src/state/offload/staging.hpp"
 #include "src/state/weights/adapter_weights.hpp"
+#include "src/state/weights/quantized/quantize_box.hpp"
 
 namespace triax {
 namespace {
@@ -16,6 +19,7 @@ namespace {
 template <class Visit>
 void for_each_weight_run(const ParameterBlock& block, const BlockView& kept, Visit&& visit) {
   for (const PlacedParameter& param : block.params) {
+    if (param.spec.packed) continue;
     const FlatRange here = intersect(param.range(), kept.range);
     for (const Piece& piece : param.spec.pieces)
       for_each_run(
@@ -103,6 +107,40 @@ void copy_from(const Source& source, const Stream& stream, Staging& staging, con
   }
 }
 
+// Fills the range that this rank keeps of each packed weight of a bucket. The whole weight of the
+// tensor rank is made for that.
+void load_packed(const HuggingfaceWeights& source, const ParameterBlock& block,
+                 const BlockView& kept) {
+  for (const PlacedParameter& param : block.params) {
+    const FlatRange here = intersect(param.range(), kept.range);
+    if (!param.spec.packed || here.count() == 0) continue;
+    const std::int64_t bytes = param.spec.packed->bytes();
+    std::vector<float> memory(static_cast<std::size_t>(bytes / 4 + 1));
+    const Tensor whole(static_cast<void*>(memory.data()), DType::u8, {bytes});
+    for (const PackedPart& part : param.spec.packed->parts)
+      source.read_box(part.name, part.box,
+                      {part.box, whole.slice(0, part.begin, part.box.bytes())});
+    const Tensor to = bytes_of(kept.at(here));
+    check(to.space() == MemorySpace::host, "packed weights on a device");
+    const auto width = static_cast<std::int64_t>(size_of(kept.data.dtype()));
+    const std::int64_t from = (here.begin - param.offset) * width;
+    std::copy_n(whole.as<std::uint8_t>() + from, std::min(to.elements(), bytes - from),
+                to.as<std::uint8_t>());
+  }
+}
+
+void load_packed(const Stream& stream, ParameterStore& store, const HuggingfaceWeights& source) {
+  for (int b = 0; b < std::ssize(store.blocks()); ++b) {
+    const ParameterBlock& block = store.blocks()[static_cast<std::size_t>(b)];
+    if (std::ranges::none_of(block.params, [](const PlacedParameter& param) {
+          return param.spec.packed != nullptr;
+        }))
+      continue;
+    store.visit_weights(stream, b, Access::update,
+                        [&](const BlockView& weights) { load_packed(source, block, weights); });
+  }
+}
+
 }  // namespace
 
 void initialize_weights(const Stream& stream, ParameterStore& store, std::uint64_t seed,
@@ -131,6 +169,7 @@ WeightNames load_weights(const Stream& stream, ParameterStore& store, const Mode
         else
           initialize(stream, staging, spec, piece, out, index, seed);
       });
+  load_packed(stream, store, source);
   return source.names();
 }
 
@@ -152,6 +191,7 @@ WeightNames load_base_weights(const Stream& stream, ParameterStore& store, const
                           });
     });
   }
+  load_packed(stream, store, source);
   return source.names();
 }
 
@@ -161,8 +201,14 @@ std::int64_t loading_bytes(const ModelConfig& model, DType type, MemorySpace spa
     elements += tensor.shape.elements();
     largest = std::max(largest, tensor.shape.elements());
   }
-  const std::int64_t mapped = std::min<std::int64_t>(SafetensorsReader::most_mapped,
-                                                     elements * std::int64_t{sizeof(float)});
+  // A packed weight is made whole; a matrix that the model has transposed is turned in memory.
+  std::int64_t packed = 0;
+  if (model.kept) packed = largest + largest / 8 + 8 * quantized_at_once;
+  if (model.kept && family_of(model).block.order == WeightOrder::input_output)
+    packed += 2 * largest * std::int64_t{sizeof(float)};
+  const std::int64_t mapped =
+      packed + std::min<std::int64_t>(SafetensorsReader::most_mapped,
+                                      elements * std::int64_t{sizeof(float)});
   if (type == DType::f32 && space == MemorySpace::host) return mapped;
   return mapped + Staging::bytes_of(space, type, std::min(largest, staged_elements));
 }

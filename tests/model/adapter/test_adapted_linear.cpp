@@ -26,8 +26,9 @@ AdaptedLinear map_of(float dropout = 0.0F, bool adapted = true) {
   lora.dropout = dropout;
   if (adapted) lora.modules["b"] = {rank, 4.5, scale};
   return adapt_column(lora, "map",
-                      Linear::column("map", WeightOrder::output_input, inputs, parts, 0.02F), parts,
-                      {});
+                      std::make_shared<Linear>(
+                          Linear::column("map", WeightOrder::output_input, inputs, parts, 0.02F)),
+                      parts, {});
 }
 
 struct Pass {

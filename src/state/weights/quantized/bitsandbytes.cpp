@@ -126,7 +126,32 @@ class FourBitMatrix : public QuantizedMatrix {
       read((output + r) * inputs() + input, out.slice(0, r, 1).flat());
   }
 
+  void read_box(const PackedBox& box, const PackedParts& parts) const override {
+    check_format(box);
+    for (const PackedSegment& segment : segments_of(box)) {
+      reader_.read_bytes(name_, segment.begin / 2, parts.codes.as<std::uint8_t>() + segment.at / 2,
+                         four_bit_bytes(segment.end - segment.begin));
+      const std::int64_t width = state_.nested ? 1 : sizeof(float);
+      const Tensor& scales = state_.nested ? parts.scale_codes : parts.scales;
+      reader_.read_bytes(
+          absmax(), segment.begin / usual_group * width,
+          static_cast<std::uint8_t*>(scales.data()) + segment.at / usual_group * width,
+          groups_of(segment.end - segment.begin, usual_group) * width);
+    }
+    if (!state_.nested) return;
+    reader_.read_bytes(outer(), 0, parts.outer.data(), parts.outer.bytes());
+    *parts.offset = state_.offset;
+  }
+
  private:
+  void check_format(const PackedBox& box) const {
+    const std::string has = fmt::format("{}{}", state_.type == FourBit::nf4 ? "nf4" : "fp4",
+                                        state_.nested ? "-double" : "");
+    if (has != name_of(box.format)) refuse_format(name_, name_of(box.format), has);
+    if (state_.group != usual_group)
+      refuse_format(name_, name_of(box.format),
+                    fmt::format("blocks of {} (64 can be kept)", state_.group));
+  }
   std::string absmax() const { return name_ + absmax_suffix; }
   std::string outer() const { return name_ + nested_absmax_suffix; }
 
@@ -201,6 +226,16 @@ class EightBitMatrix : public QuantizedMatrix {
                          whole ? rows * columns : columns);
     auto scales = read_range<float>(reader_, scales_, output, rows);
     dequantize_int8(Stream{}, out, Tensor(codes.data(), {rows, columns}), view(scales));
+  }
+
+  void read_box(const PackedBox& box, const PackedParts& parts) const override {
+    if (box.format != QuantFormat::int8) refuse_format(name_, name_of(box.format), "int8");
+    const std::int64_t rows = box.whole_rows() ? 1 : box.rows;
+    const std::int64_t bytes = box.rows * box.columns / std::max<std::int64_t>(1, rows);
+    for (std::int64_t r = 0; r < rows; ++r)
+      reader_.read_bytes(name_, (box.first_output + r) * inputs_ + box.first_input,
+                         parts.codes.as<std::uint8_t>() + r * bytes, bytes);
+    reader_.read_bytes(scales_, box.first_output * 4, parts.scales.data(), parts.scales.bytes());
   }
 
  private:

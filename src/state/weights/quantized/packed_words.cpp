@@ -66,6 +66,10 @@ class GroupedMatrix : public QuantizedMatrix {
         to[c * rows + r] = tile[static_cast<std::size_t>(r * columns + c)];
   }
 
+  void read_box(const PackedBox& box, const PackedParts&) const override {
+    refuse_format(names_.weight, name_of(box.format), "words of GPTQ or AWQ");
+  }
+
  protected:
   GroupedMatrix(const SafetensorsReader& reader, Names names)
       : reader_(reader), names_(std::move(names)) {}

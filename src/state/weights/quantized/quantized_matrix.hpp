@@ -8,6 +8,7 @@
 #include <string>
 
 #include "kernels/base/tensor.hpp"
+#include "kernels/quant/packed_box.hpp"
 
 namespace triax {
 
@@ -21,6 +22,8 @@ class QuantizedMatrix {
   /// Rows (outputs) and columns (inputs) from these on. out: (O, I) contiguous float32 in host
   /// memory. Thread-safe.
   virtual void read_tile(std::int64_t output, std::int64_t input, const Tensor& out) const = 0;
+  /// Fills the parts of `box` with the matrix's own bits. UsageError where it has another format.
+  virtual void read_box(const PackedBox& box, const PackedParts& parts) const = 0;
 };
 
 /// out = elements [begin, begin + n) of the matrix, (outputs, inputs) row-major, or of its

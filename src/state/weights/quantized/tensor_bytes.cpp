@@ -14,6 +14,12 @@ void refuse_quantized(const std::string& name, const std::string& problem, const
                    "Check that weights and config.json belong together, or fetch the model again");
 }
 
+void refuse_format(const std::string& name, std::string_view format, const std::string& has) {
+  throw UsageError(fmt::format("{} cannot be kept as {}", name, format),
+                   fmt::format("model.quantize asks for that, and the files have {}", has),
+                   "Set model.quantize to the files' format, or to none: then it is decoded");
+}
+
 std::string shape_text(const std::vector<std::int64_t>& shape) {
   return fmt::format("({})", fmt::join(shape, ", "));
 }

@@ -12,6 +12,10 @@ namespace triax {
 [[noreturn]] void refuse_quantized(const std::string& name, const std::string& problem,
                                    const std::string& why);
 
+/// Error of model.quantize: the tensor `name` cannot be kept as `format`.
+[[noreturn]] void refuse_format(const std::string& name, std::string_view format,
+                                const std::string& has);
+
 /// The tensor as stored. UsageError naming `matrix` where it is missing or of another type or
 /// shape. -1: any size.
 SafetensorsStored require_stored(const SafetensorsReader& reader, const std::string& matrix,

@@ -4,6 +4,7 @@
 #include "kernels/base/check.hpp"
 #include "src/state/weights/quantized/bitsandbytes.hpp"
 #include "src/state/weights/quantized/packed_words.hpp"
+#include "src/state/weights/quantized/quantize_box.hpp"
 #include "src/state/weights/quantized/tensor_bytes.hpp"
 
 namespace triax {
@@ -69,6 +70,15 @@ void WeightFiles::read(const std::string& name, std::int64_t begin, const Tensor
   const auto found = quantized_.matrices.find(name);
   if (found == quantized_.matrices.end()) return reader_.read(name, begin, out);
   read_elements(*found->second, transposed_, begin, out);
+}
+
+void WeightFiles::read_box(const std::string& name, const PackedBox& box,
+                           const PackedParts& parts) const {
+  const auto found = quantized_.matrices.find(name);
+  if (found != quantized_.matrices.end()) return found->second->read_box(box, parts);
+  FlatMatrix matrix(name, reader_.entry(name).shape, transposed_,
+                    [&](std::int64_t begin, const Tensor& out) { reader_.read(name, begin, out); });
+  quantize_box(box, parts, matrix);
 }
 
 }  // namespace triax

@@ -24,6 +24,9 @@ class WeightFiles {
   const SafetensorsEntry& entry(const std::string& name) const;
   /// Elements [begin, begin + out.elements()) in float32: see SafetensorsReader::read().
   void read(const std::string& name, std::int64_t begin, const Tensor& out) const;
+  /// Fills the parts of a box of a matrix with its own bits, or with those that quantize_box()
+  /// makes of a plain one.
+  void read_box(const std::string& name, const PackedBox& box, const PackedParts& parts) const;
   const Quantization& quantization() const { return quantization_; }
 
  private:
