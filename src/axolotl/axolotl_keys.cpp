@@ -8,13 +8,14 @@
 namespace triax {
 
 std::vector<std::string> axolotl_maps() {
-  return {"", "datasets", "fsdp_config", "special_tokens"};
+  return {"", "bnb_config_kwargs", "datasets", "fsdp_config", "special_tokens"};
 }
 
 std::vector<AxolotlKey> axolotl_keys(const std::string& map) {
   const auto copy = [](std::span<const AxolotlKey> part) {
     return std::vector<AxolotlKey>(part.begin(), part.end());
   };
+  if (map == "bnb_config_kwargs") return copy(axolotl_bnb_keys());
   if (map == "datasets") return copy(axolotl_dataset_keys());
   if (map == "fsdp_config") return copy(axolotl_fsdp_keys());
   if (map == "special_tokens") return copy(axolotl_special_token_keys());

@@ -24,7 +24,7 @@ struct AxolotlKey {
 };
 
 /// Rows for one map of the file: "" is the file itself, "datasets" an entry of datasets or
-/// test_datasets, "fsdp_config" and "special_tokens" those maps.
+/// test_datasets, "bnb_config_kwargs", "fsdp_config" and "special_tokens" those maps.
 std::vector<AxolotlKey> axolotl_keys(const std::string& map);
 /// The maps, with the file itself first.
 std::vector<std::string> axolotl_maps();
@@ -34,6 +34,7 @@ bool is_neutral(const AxolotlKey& key, const nlohmann::ordered_json& value);
 
 // Parts of the table, by subject.
 std::span<const AxolotlKey> axolotl_model_keys();     // model, adapters, tokens
+std::span<const AxolotlKey> axolotl_bnb_keys();       // of bnb_config_kwargs
 std::span<const AxolotlKey> axolotl_training_keys();  // steps, optimizer, checkpoints, memory
 std::span<const AxolotlKey> axolotl_data_keys();      // data, preferences, reports
 std::span<const AxolotlKey> axolotl_dataset_keys();

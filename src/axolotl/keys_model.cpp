@@ -57,12 +57,12 @@ constexpr AxolotlKey rows[] = {
     {"unfrozen_parameters", becomes, "train_only"},
     // quantized bases
     {"load_in_8bit", becomes, "model.quantize int8"},
-    {"load_in_4bit", becomes, "model.quantize nf4"},
+    {"load_in_4bit", becomes, "model.quantize nf4-double"},
     {"gptq", refused, no_quantization},
     {"gptq_groupsize", refused, no_quantization},
     {"gptq_model_v1", refused, no_quantization},
     {"gptq_disable_exllama", without_effect, own_kernels},
-    {"bnb_config_kwargs", becomes, "model.quantize nf4, without double quantization if it says so"},
+    {"bnb_config_kwargs", becomes, "model.quantize nf4, where it asks for no double quantization"},
     {"model_quantization_config", refused, no_quantization},
     {"model_quantization_config_kwargs", refused, no_quantization},
     {"qat", refused, no_quantization},
@@ -72,7 +72,7 @@ constexpr AxolotlKey rows[] = {
     {"nvfp4_merge_aware", refused, no_quantization},
     {"embeddings_skip_upcast", without_effect, "embeddings keep the model's type"},
     // adapters
-    {"adapter", becomes, "lora; qlora: and model.quantize"},
+    {"adapter", becomes, "section lora; qlora: model.quantize, too"},
     {"lora_model_dir", becomes, "lora.adapter"},
     {"lora_r", becomes, "lora.r"},
     {"lora_alpha", becomes, "lora.lora_alpha"},
@@ -192,10 +192,26 @@ constexpr AxolotlKey rows[] = {
     {"ple_cpu_offload", refused, "embeddings per layer are not built. Leave it out"},
 };
 
+constexpr AxolotlKey bnb_rows[] = {
+    {"bnb_4bit_use_double_quant", becomes, "model.quantize: true nf4-double, false nf4"},
+    {"bnb_4bit_quant_type", becomes, "nothing, for nf4; any other is an error"},
+    {"bnb_4bit_compute_dtype", without_effect, "bf16 and fp16 say it"},
+    {"bnb_4bit_quant_storage", without_effect, "buckets hold bytes"},
+    {"llm_int8_threshold", without_effect, "products are of the decoded weights"},
+    {"llm_int8_has_fp16_weight", without_effect, "products are of the decoded weights"},
+    {"llm_int8_enable_fp32_cpu_offload", without_effect, "ZeRO-3 and offload_param say it"},
+    {"llm_int8_skip_modules", refused,
+     "all linear maps of the blocks are quantized, and no other tensor. Leave it out"},
+};
+
 }  // namespace
 
 std::span<const AxolotlKey> axolotl_model_keys() {
   return rows;
+}
+
+std::span<const AxolotlKey> axolotl_bnb_keys() {
+  return bnb_rows;
 }
 
 }  // namespace triax

@@ -6,7 +6,7 @@
 namespace triax {
 
 void translate_model(AxolotlJob& job);      // model, tokenizer, template, trained parameters
-void translate_adapter(AxolotlJob& job);    // lora, quantized base
+void translate_adapter(AxolotlJob& job);    // lora, model.quantize
 void translate_steps(AxolotlJob& job);      // batch, epochs, schedule, validation, checkpoints
 void translate_optimizer(AxolotlJob& job);  // optimizer, clipping, precision
 void translate_memory(AxolotlJob& job);     // recomputation, DeepSpeed, FSDP, ranks

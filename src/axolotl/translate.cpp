@@ -38,7 +38,7 @@ std::vector<FileKey> keys_of(AxolotlJob& job) {
   std::vector<FileKey> keys;
   const ordered_json& root = job.document().root;
   add_keys(keys, "", "", root);
-  for (const char* map : {"fsdp_config", "special_tokens"}) {
+  for (const char* map : {"bnb_config_kwargs", "fsdp_config", "special_tokens"}) {
     const ordered_json value = root.value(map, ordered_json());
     if (value.is_object())
       add_keys(keys, map, map, value);

@@ -53,6 +53,18 @@ void pass_over_lora(AxolotlJob& job) {
     if (job.is_on(name)) job.pass_over(name, "there is no adapter");
 }
 
+// NF4 is double-quantized unless bnb_config_kwargs says otherwise, as in Axolotl.
+void translate_4bit(AxolotlJob& job) {
+  if (!job.has("bnb_config_kwargs")) return job.set("model.quantize", "nf4-double", "load_in_4bit");
+  const std::string type = "bnb_config_kwargs.bnb_4bit_quant_type";
+  const std::string nested = "bnb_config_kwargs.bnb_4bit_use_double_quant";
+  if (const auto named = job.text(type); named && *named != "nf4")
+    return job.refuse(type, fmt::format("\"{}\" is not built. Set it to nf4", *named));
+  if (const auto asked = job.boolean(nested))
+    return job.set("model.quantize", *asked ? "nf4-double" : "nf4", nested);
+  job.set("model.quantize", "nf4-double", "load_in_4bit");
+}
+
 void translate_quantized(AxolotlJob& job, const std::string& adapter) {
   const bool four = job.is_on("load_in_4bit"), eight = job.is_on("load_in_8bit");
   if (adapter == "qlora" && !four)
@@ -60,10 +72,16 @@ void translate_quantized(AxolotlJob& job, const std::string& adapter) {
                       "qlora trains on a base in 4 bits. Set load_in_4bit: true, or lora");
   if (four && eight)
     return job.refuse("load_in_8bit", "load_in_4bit is on, too. Leave one of them out");
-  if (four || eight)
-    job.refuse(four ? "load_in_4bit" : "load_in_8bit",
-               "training on a quantized base is not built yet. Leave it out: ZeRO-3 shards a base "
-               "in 16 bits");
+  if (!four && !eight) return;
+  const char* const key = four ? "load_in_4bit" : "load_in_8bit";
+  if (adapter.empty())
+    return job.refuse(key,
+                      "adapters alone are trained on a quantized base. Set adapter, or leave "
+                      "it out");
+  if (four && adapter == "lora")
+    return job.refuse(key, "a base in 4 bits is that of qlora. Set adapter: qlora");
+  if (four) return translate_4bit(job);
+  job.set("model.quantize", "int8", key);
 }
 
 }  // namespace

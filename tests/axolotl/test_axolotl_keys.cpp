@@ -30,6 +30,7 @@ const std::string dataset = "datasets:\n  - path: chat.jsonl\n    type: chat_tem
 
 std::vector<Case> model_cases() {
   const std::string lora = "adapter: lora\nlora_r: 4\nlora_alpha: 8\n";
+  const std::string qlora = "adapter: qlora\nload_in_4bit: true\nlora_r: 4\nlora_alpha: 8\n";
   return {
       {"base_model", "", "model.from", "hf"},
       {"rope_scaling",
@@ -40,9 +41,14 @@ std::vector<Case> model_cases() {
        "unfrozen_parameters: ['^lm_head.weight$', 'model\\.layers.1.*', emb]",
        "train_only",
        {"lm_head.weight", "model.layers.1*", "emb*"}},
-      {"load_in_8bit", "load_in_8bit: false", "", {}},
-      {"load_in_4bit", "load_in_4bit: false", "", {}},
-      {"bnb_config_kwargs", "bnb_config_kwargs:", "", {}},
+      {"load_in_8bit", lora + "load_in_8bit: true", "model.quantize", "int8"},
+      {"load_in_4bit", qlora, "model.quantize", "nf4-double"},
+      {"bnb_config_kwargs", qlora + "bnb_config_kwargs: {bnb_4bit_compute_dtype: bfloat16}",
+       "model.quantize", "nf4-double"},
+      {"bnb_config_kwargs.bnb_4bit_use_double_quant",
+       qlora + "bnb_config_kwargs: {bnb_4bit_use_double_quant: false}", "model.quantize", "nf4"},
+      {"bnb_config_kwargs.bnb_4bit_quant_type",
+       qlora + "bnb_config_kwargs: {bnb_4bit_quant_type: nf4}", "model.quantize", "nf4-double"},
       {"adapter", lora, "lora.r", 4},
       {"lora_r", lora, "lora.r", 4},
       {"lora_alpha", lora, "lora.lora_alpha", 8},

@@ -118,6 +118,53 @@ TEST_F(Translate, LowRankAdaptersOnConversations) {
                                 HasSubstr("wandb_project (line 61): a run writes metrics.jsonl"))));
 }
 
+// Keys as those of Axolotl's example for Llama 3 in 4 bits.
+TEST_F(Translate, AdaptersOnABaseInFourBits) {
+  const std::string yaml = R"(base_model: hf
+load_in_4bit: true
+adapter: qlora
+lora_r: 32
+lora_alpha: 16
+lora_dropout: 0.05
+lora_target_linear: true
+datasets:
+  - path: chat.jsonl
+    type: chat_template
+learning_rate: 2e-4
+bf16: auto
+gradient_checkpointing: true
+)";
+  const LoadedJob job = load(yaml);
+  EXPECT_EQ(job.config.model.kept.format, "nf4-double");
+  EXPECT_EQ(job.config.model.kept.element_bytes, 2);
+  EXPECT_EQ(job.config.model.lora.modules.at("model.layers.0.mlp.up_proj").rank, 32);
+  EXPECT_EQ(load(yaml, {"model.quantize=nf4"}).config.model.kept.format, "nf4");
+  const LoadedJob nested = load(yaml + "bnb_config_kwargs: {bnb_4bit_use_double_quant: true}\n");
+  EXPECT_EQ(nested.config.model.kept.format, "nf4-double");
+  for (const std::string& line : nested.warnings) EXPECT_THAT(line, Not(HasSubstr("bnb_config")));
+  std::vector<std::string> missing;
+  EXPECT_THAT(axolotl_job_text(write("config.yml", yaml), missing),
+              HasSubstr("\"quantize\": \"nf4-double\"  // load_in_4bit, line 2"));
+}
+
+TEST_F(Translate, ABaseInFewBitsNeedsItsAdapters) {
+  const std::string numbers = "lora_r: 4\nlora_alpha: 8\n";
+  EXPECT_THAT(refusal("adapter: qlora\n" + numbers),
+              HasSubstr("adapter: qlora trains on a base in 4 bits"));
+  EXPECT_THAT(refusal("adapter: lora\nload_in_4bit: true\n" + numbers),
+              HasSubstr("load_in_4bit: a base in 4 bits is that of qlora. Set adapter: qlora"));
+  EXPECT_THAT(refusal("load_in_8bit: true\n"),
+              HasSubstr("load_in_8bit: adapters alone are trained on a quantized base"));
+  EXPECT_THAT(refusal("adapter: lora\nload_in_8bit: true\nload_in_4bit: true\n" + numbers),
+              HasSubstr("load_in_8bit: load_in_4bit is on, too"));
+  const std::string four = "adapter: qlora\nload_in_4bit: true\n" + numbers;
+  EXPECT_THAT(refusal(four + "bnb_config_kwargs: {bnb_4bit_quant_type: fp4}\n"),
+              HasSubstr("config.yml:10: bnb_config_kwargs.bnb_4bit_quant_type: \"fp4\" is not "
+                        "built. Set it to nf4"));
+  EXPECT_THAT(refusal(four + "bnb_config_kwargs: {bnb_4bit_use_doble_quant: true}\n"),
+              HasSubstr("unknown key (nearest: bnb_4bit_use_double_quant)"));
+}
+
 TEST_F(Translate, AllWeightsWithDeepSpeed) {
   write("deepspeed_configs/zero2.json", R"({"zero_optimization": {"stage": 2, "overlap_comm": true},
       "bf16": {"enabled": "auto"}, "gradient_accumulation_steps": "auto",
@@ -214,10 +261,6 @@ TEST_F(Translate, WhatATrainerOfTextCannotDoIsRefused) {
               HasSubstr("config.yml:5: datasets[0].split: a file is one split"));
   EXPECT_THAT(refusal("datasets:\n  - {path: chat.jsonl}\n  - {path: chat.jsonl, type: alpaca}\n"),
               HasSubstr("datasets[1].type: it is read otherwise than datasets[0]"));
-  EXPECT_THAT(refusal("adapter: qlora\nload_in_4bit: true\nlora_r: 4\nlora_alpha: 8\n"),
-              HasSubstr("load_in_4bit: training on a quantized base is not built yet"));
-  EXPECT_THAT(refusal("adapter: qlora\nlora_r: 4\nlora_alpha: 8\n"),
-              HasSubstr("adapter: qlora trains on a base in 4 bits"));
   EXPECT_THAT(refusal("adapter: lora\n"), HasSubstr("lora_r: missing"));
   EXPECT_THAT(refusal("chat_template: llama3\n"), HasSubstr("triax has no template \"llama3\""));
   EXPECT_THAT(
