@@ -10,10 +10,10 @@ std::vector<std::int32_t> ngram_draft(std::span<const std::int32_t> text, std::i
     if (text.size() <= n) continue;
     const auto last = text.last(n);
     const auto earlier = text.first(text.size() - 1);
-    const auto found = std::ranges::find_end(earlier, last);
-    if (found.empty()) continue;
-    const auto count = std::min<std::ptrdiff_t>(most, text.end() - found.end());
-    return {found.end(), found.end() + count};
+    const auto found = std::find_end(earlier.begin(), earlier.end(), last.begin(), last.end());
+    if (found == earlier.end()) continue;
+    const auto next = text.begin() + (found - earlier.begin()) + static_cast<std::ptrdiff_t>(n);
+    return {next, next + std::min<std::ptrdiff_t>(most, text.end() - next)};
   }
   return {};
 }

@@ -37,7 +37,7 @@ OpenGeneration::OpenGeneration(const ServedModel& model, AskedText asked,
       metrics_(metrics) {
   for (const auto& prompt : call_.prompts)
     for (std::int64_t i = 0; i < call_.options.answers; ++i)
-      answers_.emplace_back(AnswerText(model_, call_.options, prompt));
+      answers_.push_back({.text = AnswerText(model_, call_.options, prompt)});
   left_ = answers_.size();
 }
 
