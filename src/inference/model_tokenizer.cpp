@@ -27,14 +27,14 @@ ModelTokenizer model_tokenizer(const std::string& model, const std::string& give
     if (!saved.hash.empty() && saved.hash != opened.tokenizer->fingerprint())
       spdlog::warn("{} is not the tokenizer of the model: its SHA-256 is {}, the model's {}", given,
                    opened.tokenizer->fingerprint(), saved.hash);
-    return {std::move(opened), std::move(saved.files)};
+    return {std::move(opened), false, std::move(saved.files)};
   }
   if (!saved.files.tokenizer.empty()) {
     OpenedTokenizer opened = open_with_facts(saved.files);
-    return {std::move(opened), std::move(saved.files)};
+    return {std::move(opened), false, std::move(saved.files)};
   }
   if (saved.format == "bytes" || (saved.hash.empty() && !directory))
-    return {open_with_facts("bytes"), std::move(saved.files)};
+    return {open_with_facts("bytes"), saved.format.empty(), std::move(saved.files)};
   throw UsageError(
       model + " does not hold its tokenizer",
       saved.hash.empty()

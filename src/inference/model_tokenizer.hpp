@@ -9,7 +9,8 @@
 namespace triax {
 
 struct ModelTokenizer : OpenedTokenizer {
-  TokenizerFiles files;  // of the model: also generation_config.json and chat templates
+  bool assumed = false;       // bytes, as a checkpoint says nothing of its tokenizer
+  TokenizerFiles files = {};  // of the model: also generation_config.json and chat templates
 };
 
 /// The tokenizer of a checkpoint or of a directory of Hugging Face's, or the one named `given` if

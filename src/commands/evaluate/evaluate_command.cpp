@@ -8,10 +8,9 @@
 #include <memory>
 
 #include "kernels/base/mpi/agree.hpp"
-#include "kernels/parallel/runtime.hpp"
-#include "src/comm/launch/isa_of_job.hpp"
 #include "src/comm/launch/launcher.hpp"
 #include "src/commands/evaluate/evaluate_output.hpp"
+#include "src/commands/options/command_grid.hpp"
 #include "src/commands/options/grid_overrides.hpp"
 #include "src/commands/options/option_checks.hpp"
 #include "src/commands/options/shared_options.hpp"
@@ -38,28 +37,19 @@ struct Arguments {
   bool json = false;
 };
 
-// Whether nothing is known of the tokenizer that a checkpoint's data was made with.
-bool has_no_tokenizer(const ModelFiles& files) {
-  constexpr int bytes = 256;
-  if (files.is_directory() || files.model().vocabulary == bytes) return false;
-  const RunTokenizer saved = saved_tokenizer(CheckpointReader(files.path()));
-  return saved.format.empty() && saved.hash.empty();
-}
-
 // The one place that finds the tokenizer of a model. Without one, `why` says why.
 std::optional<EvaluationTokenizer> tokenizer_of(const ModelFiles& files, const std::string& given,
                                                 std::string& why) {
+  constexpr int bytes = 256;
   if (!given.empty()) return evaluation_tokenizer(model_tokenizer(files.path(), given));
-  if (has_no_tokenizer(files)) {
-    why = files.path() + " does not hold its tokenizer";
-    return {};
-  }
   try {
-    return evaluation_tokenizer(model_tokenizer(files.path()));
+    const ModelTokenizer own = model_tokenizer(files.path());
+    if (!own.assumed || files.model().vocabulary == bytes) return evaluation_tokenizer(own);
+    why = files.path() + " does not hold its tokenizer";
   } catch (const UsageError& error) {  // token files need none
     why = error.what();
-    return {};
   }
+  return {};
 }
 
 WindowShape windows_of(const Arguments& arguments, const ModelFiles& files) {
@@ -165,26 +155,13 @@ void evaluate(const Arguments& arguments, const MpiSession& session) {
   if (arguments.data.empty() && arguments.tasks.empty())
     throw UsageError("there is nothing to evaluate", {},
                      "Give --data FILE for a perplexity, or --task FILE");
-  constexpr double timeout = 43200.0;  // ranks without documents wait for those with the last ones
-  (void)threads_asked();               // an invalid OMP_NUM_THREADS is refused first
-  ProcessGrid grid(MPI_COMM_WORLD, grid_of_overrides(arguments.overrides, session.size()), {},
-                   timeout, space_of(arguments.device),
-                   [](const CoreShare& share, MemorySpace space) { bind_to_cores(share, space); });
-  {
-    const WaitScope agreeing(grid.watch());
-    agree_on_isa(grid.mpi());
-  }
-  if (grid.rank() != 0) spdlog::set_level(spdlog::level::err);
-  const KernelRuntime kernels(threads_of_rank(grid));
-  evaluate_on(grid, arguments);
+  (void)threads_asked();  // an invalid OMP_NUM_THREADS is refused first
+  with_grid(grid_of_overrides(arguments.overrides, session.size()), long_wait,
+            space_of(arguments.device), [&](ProcessGrid& grid) { evaluate_on(grid, arguments); });
 }
 
 void add_inputs(CLI::App* command, Arguments& arguments) {
-  command
-      ->add_option("MODEL", arguments.model,
-                   "A checkpoint, or a directory with config.json and safetensors")
-      ->type_name("")
-      ->required();
+  add_model(command, arguments.model);
   command
       ->add_option("--data", arguments.data,
                    "Perplexity of a token file (HDF5, Megatron, llm.c), or of texts: .txt, .jsonl, "

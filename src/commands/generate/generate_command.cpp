@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/commands/generate/generate_command.hpp"
 
-#include <spdlog/spdlog.h>
-
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
 
-#include "kernels/parallel/runtime.hpp"
-#include "src/comm/launch/isa_of_job.hpp"
 #include "src/comm/launch/launcher.hpp"
 #include "src/commands/generate/generate_run.hpp"
+#include "src/commands/options/command_grid.hpp"
 #include "src/commands/options/grid_overrides.hpp"
 #include "src/commands/options/option_checks.hpp"
 #include "src/commands/options/shared_options.hpp"
@@ -33,30 +30,17 @@ void check_prompts(const GenerateArguments& arguments) {
 void generate(const GenerateArguments& arguments, const MpiSession& session) {
   check_launch(MPI_COMM_WORLD);
   check_prompts(arguments);
-  constexpr double timeout = 43200.0;  // ranks may wait long for one that computes alone
-  (void)threads_asked();               // an invalid OMP_NUM_THREADS is refused first
+  (void)threads_asked();  // an invalid OMP_NUM_THREADS is refused first
   const CommandKeys keys("triax generate", {engine_section}, arguments.overrides);
   const EngineOptions options = engine_options(keys);
-  ProcessGrid grid(MPI_COMM_WORLD, grid_of_overrides(keys.grid(), session.size()), {}, timeout,
-                   space_of(arguments.device),
-                   [](const CoreShare& share, MemorySpace space) { bind_to_cores(share, space); });
-  {
-    const WaitScope agreeing(grid.watch());
-    agree_on_isa(grid.mpi());
-  }
-  if (grid.rank() != 0) spdlog::set_level(spdlog::level::err);
-  const KernelRuntime kernels(threads_of_rank(grid));
-  generate_on(grid, arguments, options);
+  with_grid(grid_of_overrides(keys.grid(), session.size()), long_wait, space_of(arguments.device),
+            [&](ProcessGrid& grid) { generate_on(grid, arguments, options); });
 }
 
 constexpr double most = 1 << 30;
 
 void add_inputs(CLI::App* command, GenerateArguments& arguments) {
-  command
-      ->add_option("MODEL", arguments.model,
-                   "A checkpoint, or a directory with config.json and safetensors")
-      ->type_name("")
-      ->required();
+  add_model(command, arguments.model);
   command
       ->add_option("--prompt", arguments.prompts,
                    "A text to continue; may be given several times: they are computed together")

@@ -5,6 +5,13 @@
 
 namespace triax {
 
+void add_model(CLI::App* command, std::string& model) {
+  command
+      ->add_option("MODEL", model, "A checkpoint, or a directory with config.json and safetensors")
+      ->type_name("")
+      ->required();
+}
+
 CLI::Option* add_overrides(CLI::App* command, std::vector<std::string>& overrides,
                            const std::string& about) {
   return command->add_option("--set", overrides, about)

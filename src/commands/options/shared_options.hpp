@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Options that several commands take: --set and --device.
+// Arguments that several commands take.
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +13,9 @@ class Option;
 }  // namespace CLI
 
 namespace triax {
+
+/// Adds the argument MODEL, which must be given.
+void add_model(CLI::App* command, std::string& model);
 
 /// Adds --set KEY=VALUE, any number of times; the next word is another argument. `about`: its line
 /// of --help, with the keys that the command takes.

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/commands/serve/batch_command.hpp"
 
-#include <spdlog/spdlog.h>
-
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <memory>
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/exit_status.hpp"
-#include "kernels/parallel/runtime.hpp"
-#include "src/comm/launch/isa_of_job.hpp"
 #include "src/comm/launch/launcher.hpp"
+#include "src/commands/options/command_grid.hpp"
 #include "src/commands/options/grid_overrides.hpp"
 #include "src/commands/options/option_checks.hpp"
 #include "src/commands/options/shared_options.hpp"
@@ -57,18 +54,11 @@ int run(const Arguments& arguments, CommandContext& context) {
                              .part = batch_part(arguments.part),
                              .seed = arguments.seed,
                              .settings = batch_settings(arguments.overrides)};
-  constexpr double timeout = 43200.0;  // ranks may wait long for one that computes alone
-  ProcessGrid grid(MPI_COMM_WORLD,
-                   grid_of_overrides(batch.settings.serve.grid, context.session.size()), {},
-                   timeout, space_of(arguments.device),
-                   [](const CoreShare& share, MemorySpace space) { bind_to_cores(share, space); });
-  {
-    const WaitScope agreeing(grid.watch());
-    agree_on_isa(grid.mpi());
-  }
-  if (grid.rank() != 0) spdlog::set_level(spdlog::level::err);
-  const KernelRuntime kernels(threads_of_rank(grid));
-  const BatchEnd end = answer_batch(grid, batch, context.started, [&] { context.start.reset(); });
+  BatchEnd end = {};
+  with_grid(grid_of_overrides(batch.settings.serve.grid, context.session.size()), long_wait,
+            space_of(arguments.device), [&](ProcessGrid& grid) {
+              end = answer_batch(grid, batch, context.started, [&] { context.start.reset(); });
+            });
   return end == BatchEnd::stopped ? stopped_early : 0;
 }
 

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/commands/serve/serve_command.hpp"
 
-#include <spdlog/spdlog.h>
-
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <memory>
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/exit_status.hpp"
-#include "kernels/parallel/runtime.hpp"
-#include "src/comm/launch/isa_of_job.hpp"
 #include "src/comm/launch/launcher.hpp"
+#include "src/commands/options/command_grid.hpp"
 #include "src/commands/options/grid_overrides.hpp"
 #include "src/commands/options/option_checks.hpp"
 #include "src/commands/options/shared_options.hpp"
@@ -37,30 +34,19 @@ int run(const Arguments& arguments, CommandContext& context) {
   if (arguments.port >= 0) overrides.push_back("serve.port=" + std::to_string(arguments.port));
   const ServeSettings settings = serve_settings(overrides);
   constexpr double no_timeout = 0;  // a server may have nothing to do for days
-  ProcessGrid grid(MPI_COMM_WORLD, grid_of_overrides(settings.grid, context.session.size()), {},
-                   no_timeout, space_of(arguments.device),
-                   [](const CoreShare& share, MemorySpace space) { bind_to_cores(share, space); });
-  {
-    const WaitScope agreeing(grid.watch());
-    agree_on_isa(grid.mpi());
-  }
-  if (grid.rank() != 0) spdlog::set_level(spdlog::level::err);
-  const KernelRuntime kernels(threads_of_rank(grid));
-  const ServeEnd end = serve(grid,
-                             {.model = arguments.model,
+  const ServeArguments served{.model = arguments.model,
                               .tokenizer = arguments.tokenizer,
                               .weights = saved_weights(arguments.weights),
-                              .settings = settings},
-                             [&] { context.start.reset(); });
+                              .settings = settings};
+  ServeEnd end = {};
+  with_grid(grid_of_overrides(settings.grid, context.session.size()), no_timeout,
+            space_of(arguments.device),
+            [&](ProcessGrid& grid) { end = serve(grid, served, [&] { context.start.reset(); }); });
   return end == ServeEnd::signalled ? stopped_early : 0;
 }
 
 void add_options(CLI::App* command, Arguments& arguments) {
-  command
-      ->add_option("MODEL", arguments.model,
-                   "A checkpoint, or a directory with config.json and safetensors")
-      ->type_name("")
-      ->required();
+  add_model(command, arguments.model);
   command
       ->add_option("--tokenizer", arguments.tokenizer,
                    "Another tokenizer than the model's: a directory or file, gpt2:DIR, or bytes")
