@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "kernels/base/mpi/agree.hpp"
+#include "src/inference/engine/sequential_engine.hpp"
 #include "src/inference/grid/grid_engine.hpp"
-#include "src/inference/sampling/choose_token.hpp"
 
 namespace triax {
 namespace {
@@ -19,7 +19,7 @@ void refuse_weights(const std::string& where) {
               "its weights are not finite, or too large", "Use an earlier checkpoint");
 }
 
-// Adds what a step made to the answers, on rank 0. Returns how many prompts it has ended.
+// Adds what a step made to the answers. Returns how many prompts it has ended.
 std::size_t take_step(Engine& engine, std::span<const Item> items,
                       std::map<std::size_t, std::vector<std::int32_t>>& found) {
   std::size_t ended = 0;
@@ -137,49 +137,44 @@ void Answers::generate(std::span<const Item> items, std::vector<Answer>& answers
   }
 }
 
+// The likeliest continuations of the prompts among items [begin, end).
+Answers::Continuations Answers::continue_on(Engine& engine, std::span<const Item> items,
+                                            std::size_t begin, std::size_t end) const {
+  std::size_t open = 0;
+  for (std::size_t number = begin; number < end; ++number) {
+    if (!items[number].prompt) continue;
+    engine.submit({.id = number,
+                   .prompt = items[number].prompt->tokens,
+                   .choice = {.temperature = 0.0, .tokens = tokens_},
+                   .max_tokens = items[number].prompt->max_tokens});
+    ++open;
+  }
+  Continuations found;
+  while (open > 0) open -= take_step(engine, items, found);
+  return found;
+}
+
 // All prompts at once over a paged KV cache, which prompts of equal beginnings share. The answers
 // lie on rank 0; the bits of each are the same in any company.
 Answers::Continuations Answers::continue_together(std::span<const Item> items) {
   Continuations found;
   const EngineOptions options{.tokens_per_step = rows_, .sequences = unit};
-  with_engine(model_, options, [&](Engine& engine) {
-    std::size_t open = 0;
-    for (std::size_t number = 0; number < items.size(); ++number) {
-      if (!items[number].prompt) continue;
-      engine.submit({.id = number,
-                     .prompt = items[number].prompt->tokens,
-                     .choice = {.temperature = 0.0, .tokens = tokens_},
-                     .max_tokens = items[number].prompt->max_tokens});
-      ++open;
-    }
-    while (open > 0) open -= take_step(engine, items, found);
-  });
+  with_engine(model_, options,
+              [&](Engine& engine) { found = continue_on(engine, items, 0, items.size()); });
   return found;
 }
 
-// On GPUs, which have no paged KV cache. The answers of a data rank lie on the first rank of its
-// model.
+// On GPUs, which have no paged KV cache: all ranks of a model get the same logits, and so the same
+// tokens. The answers of a data rank lie on the first rank of its model.
 Answers::Continuations Answers::continue_one_by_one(std::span<const Item> items) {
   if (!generator_) generator_ = std::make_unique<Generator>(model_);
+  SequentialEngine engine(*generator_);
+  const std::span<const Item> mine = own(items);
+  if (mine.empty()) return {};
+  const auto begin = static_cast<std::size_t>(mine.data() - items.data());
+  const Continuations found = continue_on(engine, items, begin, begin + mine.size());
   const bool first = model_.grid().pipeline_rank() == 0 && model_.grid().tensor_rank() == 0;
-  Continuations found;
-  for (const Item& item : own(items)) {
-    if (!item.prompt) continue;
-    const Prompt& prompt = *item.prompt;
-    std::vector<std::int32_t> answer;
-    while (std::ssize(answer) < prompt.max_tokens && (answer.empty() || !prompt.ends(answer))) {
-      const std::vector<float>& logits = answer.empty() ? generator_->logits(prompt.tokens)
-                                                        : generator_->logits_after(answer.back());
-      if (!all_finite(logits)) {
-        answer.clear();
-        break;
-      }
-      answer.push_back(
-          next_token(logits, {.temperature = 0.0, .tokens = tokens_}, prompt.tokens, answer));
-    }
-    if (first) found[static_cast<std::size_t>(&item - items.data())] = std::move(answer);
-  }
-  return found;
+  return first ? found : Continuations();
 }
 
 }  // namespace triax

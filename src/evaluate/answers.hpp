@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/evaluate/task/task.hpp"
+#include "src/inference/engine/engine.hpp"
 #include "src/inference/generate.hpp"
 #include "src/inference/likelihoods.hpp"
 
@@ -36,6 +37,8 @@ class Answers {
   void generate(std::span<const Item> items, std::vector<Answer>& answers);
   // Tokens of the item of each number; not_finite: its logits are not.
   using Continuations = std::map<std::size_t, std::vector<std::int32_t>>;
+  Continuations continue_on(Engine& engine, std::span<const Item> items, std::size_t begin,
+                            std::size_t end) const;
   Continuations continue_together(std::span<const Item> items);
   Continuations continue_one_by_one(std::span<const Item> items);
 

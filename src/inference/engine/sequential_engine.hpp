@@ -15,8 +15,8 @@ namespace triax {
 
 class SequentialEngine : public Engine {
  public:
-  /// `generator` outlives the engine and is used by nobody else. One process. `token_bytes`: see
-  /// TokenConstraints.
+  /// `generator` outlives the engine and is used by nobody else. One process, or all ranks of a
+  /// model, which make the same calls and get the same tokens. `token_bytes`: see TokenConstraints.
   explicit SequentialEngine(Generator& generator, TokenBytes token_bytes = {})
       : generator_(generator), constraints_(std::move(token_bytes)) {}
 
