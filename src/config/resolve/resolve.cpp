@@ -77,6 +77,19 @@ void check_tokens_of_weights(const Settings& s, const ModelConfig& m, const std:
           text, m.vocabulary, m.weights));
 }
 
+}  // namespace
+
+std::string named_input(Settings& settings, const std::string& key, const std::string& path,
+                        const std::string& job_file, const std::string& absent,
+                        ErrorList& missing) {
+  const Origin origin = settings.at(key).origin;
+  const auto [found, problem] = find_input(path, origin.line > 0 ? origin.file : job_file);
+  if (found.empty()) settings.error(missing, key, problem.empty() ? absent : problem);
+  return found;
+}
+
+namespace {
+
 // Makes the path of data.tokenizer absolute; an error where it does not exist.
 void find_tokenizer(Settings& s, const std::string& job_file, ErrorList& missing) {
   const std::string key = "data.tokenizer", prefix = "gpt2:";
@@ -84,17 +97,13 @@ void find_tokenizer(Settings& s, const std::string& job_file, ErrorList& missing
   if (name == "auto" || name == "bytes") return;
   const bool gpt2 = name.starts_with(prefix);
   const std::string path = gpt2 ? name.substr(prefix.size()) : name;
-  const Origin origin = s.at(key).origin;
-  const auto [found, problem] = find_input(path, origin.line > 0 ? origin.file : job_file);
-  if (found.empty())
-    return s.error(
-        missing, key,
-        problem.empty()
-            ? fmt::format("no such file or directory: {}. Set it to a tokenizer's directory or "
-                          "file, or to \"bytes\"",
-                          path)
-            : problem);
-  s.resolve(key, (gpt2 ? prefix : "") + absolute_path(found), s.at(key).source);
+  const std::string found =
+      named_input(s, key, path, job_file,
+                  fmt::format("no such file or directory: {}. Set it to a tokenizer's directory or "
+                              "file, or to \"bytes\"",
+                              path),
+                  missing);
+  if (!found.empty()) s.resolve(key, (gpt2 ? prefix : "") + absolute_path(found), s.at(key).source);
 }
 
 // Text is read as bytes, tokens 0 to 255; token files bring their own vocabulary.

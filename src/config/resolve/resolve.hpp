@@ -63,6 +63,11 @@ void check_quantize(Settings& settings, const ModelConfig& model, ErrorList& err
 void resolve_files(Settings& settings, const ModelConfig& model, const std::string& job_file,
                    ErrorList& errors, ErrorList& missing);
 
+/// Path of the file or directory that the text `path` of a key names, from the job file's directory
+/// on (find_input). Empty where there is none, which goes to `missing` as `absent`.
+std::string named_input(Settings& settings, const std::string& key, const std::string& path,
+                        const std::string& job_file, const std::string& absent, ErrorList& missing);
+
 /// Whether data.format is chat, instruction or completion.
 bool reads_conversations(const Settings& settings);
 /// Checks the keys of conversations. The part of resolve_files for them.

@@ -9,7 +9,6 @@
 
 #include "src/config/resolve/resolve.hpp"
 #include "src/config/source/absolute_path.hpp"
-#include "src/config/source/find_input.hpp"
 
 namespace triax {
 namespace {
@@ -42,15 +41,10 @@ void find_template(Settings& s, const std::string& job_file, ErrorList& missing)
   const std::string key = "data.template";
   if (!s.has(key)) return;
   const std::string path = s.string(key);
-  const Origin origin = s.at(key).origin;
-  const auto [found, problem] = find_input(path, origin.line > 0 ? origin.file : job_file);
-  if (found.empty())
-    return s.error(
-        missing, key,
-        problem.empty()
-            ? fmt::format("no such file: {}. Set it to a file with a chat template", path)
-            : problem);
-  s.resolve(key, absolute_path(found), s.at(key).source);
+  const std::string found = named_input(
+      s, key, path, job_file,
+      fmt::format("no such file: {}. Set it to a file with a chat template", path), missing);
+  if (!found.empty()) s.resolve(key, absolute_path(found), s.at(key).source);
 }
 
 // Samples of a row must not see each other.

@@ -8,7 +8,6 @@
 #include "kernels/base/check.hpp"
 #include "src/config/lora/lora.hpp"
 #include "src/config/resolve/resolve.hpp"
-#include "src/config/source/find_input.hpp"
 #include "src/config/source/json_lines.hpp"
 
 namespace triax {
@@ -30,12 +29,8 @@ json given_keys(const Settings& s) {
 // The directory of lora.adapter; empty after an error.
 std::string find_adapter(Settings& s, const std::string& job_file, ErrorList& missing) {
   const std::string key = "lora.adapter", named = s.string(key);
-  const Origin origin = s.at(key).origin;
-  const auto [found, problem] = find_input(named, origin.line > 0 ? origin.file : job_file);
-  if (!problem.empty()) s.error(missing, key, problem);
-  if (problem.empty() && found.empty())
-    s.error(missing, key, "no such directory: " + named + ". Name a folder that PEFT wrote");
-  return found;
+  return named_input(s, key, named, job_file,
+                     "no such directory: " + named + ". Name a folder that PEFT wrote", missing);
 }
 
 // The keys of the adapter to start from, and those that the job gives; these may change its dropout
