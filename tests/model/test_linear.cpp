@@ -3,20 +3,12 @@
 
 #include "kernels/reference/fp8.hpp"
 #include "kernels/reference/matmul.hpp"
-#include "tests/model/layer_run.hpp"
+#include "tests/model/map_run.hpp"
 
 namespace triax::test {
 namespace {
 
 constexpr std::int64_t rows = 7, inputs = 6, outputs = 10;
-
-Values transposed(const Values& a, std::int64_t m, std::int64_t n) {  // (m, n)
-  Values t(a.size());
-  for (std::int64_t i = 0; i < m; ++i)
-    for (std::int64_t j = 0; j < n; ++j)
-      t[static_cast<std::size_t>(j * m + i)] = a[static_cast<std::size_t>(i * n + j)];
-  return t;
-}
 
 Linear column_of(WeightOrder order, bool bias) {
   return Linear::column(
@@ -25,48 +17,13 @@ Linear column_of(WeightOrder order, bool bias) {
       0.02F);
 }
 
-// Runs a Linear on its own tensors, as a layer would.
-struct LinearRun {
-  explicit LinearRun(const Linear& linear, bool fp8 = false)
-      : map(linear),
-        shape(shape_of(fp8)),
-        memory(linear.scratch_bytes(shape)),
-        scratch(memory),
-        grid(MPI_COMM_SELF, {}) {
-    for (const ParameterSpec& spec : map.params()) {
-      values.push_back(random_floats(spec.shape.elements(), 10 + values.size()));
-      gradients.emplace_back(values.back().size(), 3.0F);
-    }
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      weights.emplace_back(values[i].data(), map.params()[i].shape);
-      gradient_views.push_back({Tensor(gradients[i].data(), map.params()[i].shape)});
-    }
-  }
-  Context context() {
-    return {.stream = stream,
-            .tensor = grid.tensor(),
-            .shard = shard,
-            .shape = shape,
-            .scratch = scratch,
-            .tokens = {},
-            .labels = {},
-            .loss_sum = {}};
-  }
+struct LinearRun : MapRun<Linear> {
+  explicit LinearRun(const Linear& linear, bool fp8 = false) : MapRun(linear, shape_of(fp8)) {}
   static BatchShape shape_of(bool fp8) {
     BatchShape made = batch_shape(1, rows, {});
     made.fp8 = fp8;
     return made;
   }
-  const Linear& map;
-  BatchShape shape;
-  Buffer memory;
-  Arena scratch;
-  ProcessGrid grid;
-  Stream stream;
-  TensorShard shard;
-  std::vector<std::vector<float>> values, gradients;
-  std::vector<Tensor> weights;
-  std::vector<Gradient> gradient_views;
 };
 
 class LinearTest : public testing::TestWithParam<std::tuple<WeightOrder, bool>> {};

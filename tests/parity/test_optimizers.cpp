@@ -9,6 +9,7 @@
 #include "src/checkpoint/optimizer_states.hpp"
 #include "src/state/optimizer/packed_states.hpp"
 #include "tests/io/rank_fixtures.hpp"
+#include "tests/parity/optimizer/run_to.hpp"
 #include "tests/support/training.hpp"
 
 namespace triax::test {
@@ -132,17 +133,6 @@ TEST_P(Optimizers, OffloadToNvmeChangesNoBit) {
       expect_same_bits(trained(job), expected);
       MPI_Barrier(MPI_COMM_WORLD);
     }
-}
-
-// Runs a job to `last` in `run`, from a checkpoint or from the start. Lines of metrics.jsonl, on
-// rank 0.
-std::vector<nlohmann::json> run_to(std::int64_t last, nlohmann::json job, const std::string& run,
-                                   const std::string& checkpoint) {
-  job["run"]["directory"] = run;
-  job["run"]["steps"] = last;
-  job["checkpoint"] = {{"resume", checkpoint.empty() ? "never" : checkpoint}, {"interval", 2}};
-  train_to_the_end(job);
-  return metrics_of(run);
 }
 
 TEST_P(Optimizers, AResumeGoesOnWhereTheRunWas) {

@@ -2,21 +2,13 @@
 #include "src/model/adapter/adapted_linear.hpp"
 
 #include "kernels/reference/matmul.hpp"
-#include "tests/model/layer_run.hpp"
+#include "tests/model/map_run.hpp"
 
 namespace triax::test {
 namespace {
 
 constexpr std::int64_t rows = 7, inputs = 6, outputs = 10, rank = 3;
 constexpr double scale = 1.5;
-
-Values transposed(const Values& a, std::int64_t m, std::int64_t n) {  // (m, n)
-  Values t(a.size());
-  for (std::int64_t i = 0; i < m; ++i)
-    for (std::int64_t j = 0; j < n; ++j)
-      t[static_cast<std::size_t>(j * m + i)] = a[static_cast<std::size_t>(i * n + j)];
-  return t;
-}
 
 // A map of two named tensors, of which the second, outputs 4 to 9, has an adapter.
 AdaptedLinear map_of(float dropout = 0.0F, bool adapted = true) {
@@ -31,45 +23,8 @@ AdaptedLinear map_of(float dropout = 0.0F, bool adapted = true) {
                       parts, {});
 }
 
-struct Pass {
-  explicit Pass(const AdaptedLinear& linear)
-      : map(linear),
-        shape(batch_shape(1, rows, {})),
-        memory(linear.scratch_bytes(shape)),
-        scratch(memory),
-        grid(MPI_COMM_SELF, {}) {
-    for (const ParameterSpec& spec : map.params()) {
-      values.push_back(random_floats(spec.shape.elements(), 10 + values.size()));
-      gradients.emplace_back(values.back().size(), 3.0F);
-    }
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      weights.emplace_back(values[i].data(), map.params()[i].shape);
-      gradient_views.push_back({Tensor(gradients[i].data(), map.params()[i].shape)});
-    }
-  }
-  Context context() {
-    return {.stream = stream,
-            .tensor = grid.tensor(),
-            .shard = shard,
-            .shape = shape,
-            .scratch = scratch,
-            .tokens = {},
-            .labels = {},
-            .training = training,
-            .loss_sum = {},
-            .dropout_key = 77};
-  }
-  const AdaptedLinear& map;
-  BatchShape shape;
-  Buffer memory;
-  Arena scratch;
-  ProcessGrid grid;
-  Stream stream;
-  TensorShard shard;
-  bool training = true;
-  std::vector<std::vector<float>> values, gradients;
-  std::vector<Tensor> weights;
-  std::vector<Gradient> gradient_views;
+struct Pass : MapRun<AdaptedLinear> {
+  explicit Pass(const AdaptedLinear& linear) : MapRun(linear, batch_shape(1, rows, {})) {}
 };
 
 // The whole map in doubles: W (outputs, inputs) of base and adapter.

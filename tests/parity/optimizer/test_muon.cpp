@@ -7,6 +7,7 @@
 #include "io/checkpoint/checkpoint_reader.hpp"
 #include "src/checkpoint/optimizer_states.hpp"
 #include "tests/io/rank_fixtures.hpp"
+#include "tests/parity/optimizer/run_to.hpp"
 #include "tests/support/training.hpp"
 
 namespace triax::test {
@@ -92,15 +93,6 @@ TEST(Muon, OffloadToNvmeChangesNoBit) {
       expect_same_bits(trained(job), expected);
       MPI_Barrier(MPI_COMM_WORLD);
     }
-}
-
-std::vector<nlohmann::json> run_to(std::int64_t last, nlohmann::json job, const std::string& run,
-                                   const std::string& checkpoint) {
-  job["run"]["directory"] = run;
-  job["run"]["steps"] = last;
-  job["checkpoint"] = {{"resume", checkpoint.empty() ? "never" : checkpoint}, {"interval", 2}};
-  train_to_the_end(job);
-  return metrics_of(run);
 }
 
 nlohmann::json with_average(nlohmann::json job) {
