@@ -7,6 +7,7 @@
 #include "kernels/cuda/launch/kernel_times.hpp"
 #include "kernels/cuda/launch/stream.hpp"
 #include "kernels/cuda/matmul/fp8.hpp"
+#include "kernels/cuda/pair_kernels.hpp"
 #include "kernels/cuda/state_kernels.hpp"
 
 namespace triax::cuda {
@@ -82,6 +83,14 @@ void cross_entropy_backward(const Stream&, const Tensor&, const Tensor&, const T
                             std::int64_t, std::int64_t, float, const LogitOptions&) {
   absent("cross_entropy_backward");
 }
+void scaled_cross_entropy_backward(const Stream&, const Tensor&, const Tensor&, const Tensor&,
+                                   std::int64_t, std::int64_t, float, const LogitOptions&,
+                                   const Tensor&) {
+  absent("scaled_cross_entropy_backward");
+}
+void pair_loss(const Stream&, const PairRows&, const PairLossOptions&, const PairResults&) {
+  absent("pair_loss");
+}
 
 void attention_forward(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
                        const Tensor&, const AttentionOptions&, Arena&) {
@@ -99,6 +108,9 @@ void cached_attention(const Stream&, const Tensor&, const Tensor&, const Tensor&
 
 void dropout(const Stream&, const Tensor&, const Tensor&, const Dropout&, std::int64_t) {
   absent("dropout");
+}
+void add_noise(const Stream&, const Tensor&, const Noise&, std::int64_t) {
+  absent("add_noise");
 }
 
 void residual_forward(const Stream&, const Tensor&, const Tensor&, const Tensor&, const Tensor&) {

@@ -8,7 +8,7 @@
 
 #include "kernels/base/rows.hpp"
 #include "kernels/base/with_type.hpp"
-#include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/pair_kernels.hpp"
 #include "kernels/loss/logit_cap.hpp"
 #include "kernels/loss/softmax_shards.hpp"
 #include "kernels/parallel/parallel.hpp"
@@ -173,6 +173,32 @@ void check_columns(const Rows<T>& logits, std::int64_t columns) {
         logits.columns);
 }
 
+// Gradient of all rows; `factors`: see scaled_cross_entropy_backward(), empty: 1.
+void backward_rows(const Tensor& logits, const Tensor& lse, const Tensor& labels,
+                   std::int64_t first_token, std::int64_t columns, float scale,
+                   const LogitOptions& options, const Tensor& factors) {
+  with_type(logits.dtype(), [&]<class T>(Type<T>) {
+    const Rows<T> out = rows_of<T>(logits, "logits");
+    check_columns(out, columns);
+    const std::int32_t* label = elements_of<std::int32_t>(labels, out.rows, "labels");
+    const float* sums = elements_of(lse, out.rows, "lse");
+    const float* of_rows = factors.empty() ? nullptr : elements_of(factors, out.rows, "factors");
+    const float z = options.z_coefficient;
+    with_cap(options.soft_cap, [&](auto cap) {
+      parallel_for(out.rows, [=](std::int64_t r) {
+        T* row = out[r];
+        if (ignored(label[r])) {
+          std::fill_n(row, out.columns, T{});
+          return;
+        }
+        const float of_row = of_rows == nullptr ? scale : scale * of_rows[r];
+        gradient_of_row(row, columns, out.columns, label[r] - first_token, sums[r],
+                        {softmax_factor(of_row, sums[r], z), of_row}, cap);
+      });
+    });
+  });
+}
+
 }  // namespace
 
 void cross_entropy(const Stream& stream, const Tensor& loss, const Tensor& logits,
@@ -250,24 +276,17 @@ void cross_entropy_backward(const Stream& stream, const Tensor& logits, const Te
   if (on_device(stream))
     return cuda::cross_entropy_backward(stream, logits, lse, labels, first_token, columns, scale,
                                         options);
-  with_type(logits.dtype(), [&]<class T>(Type<T>) {
-    const Rows<T> out = rows_of<T>(logits, "logits");
-    check_columns(out, columns);
-    const std::int32_t* label = elements_of<std::int32_t>(labels, out.rows, "labels");
-    const float* sums = elements_of(lse, out.rows, "lse");
-    const float z = options.z_coefficient;
-    with_cap(options.soft_cap, [&](auto cap) {
-      parallel_for(out.rows, [=](std::int64_t r) {
-        T* row = out[r];
-        if (ignored(label[r])) {
-          std::fill_n(row, out.columns, T{});
-          return;
-        }
-        gradient_of_row(row, columns, out.columns, label[r] - first_token, sums[r],
-                        {softmax_factor(scale, sums[r], z), scale}, cap);
-      });
-    });
-  });
+  backward_rows(logits, lse, labels, first_token, columns, scale, options, {});
+}
+
+void scaled_cross_entropy_backward(const Stream& stream, const Tensor& logits, const Tensor& lse,
+                                   const Tensor& labels, std::int64_t first_token,
+                                   std::int64_t columns, float scale, const LogitOptions& options,
+                                   const Tensor& factors) {
+  if (on_device(stream))
+    return cuda::scaled_cross_entropy_backward(stream, logits, lse, labels, first_token, columns,
+                                               scale, options, factors);
+  backward_rows(logits, lse, labels, first_token, columns, scale, options, factors);
 }
 
 }  // namespace triax

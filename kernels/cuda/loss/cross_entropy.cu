@@ -2,10 +2,10 @@
 #include "kernels/loss/cross_entropy.hpp"
 
 #include "kernels/base/with_type.hpp"
-#include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/launch/pointwise.hpp"
 #include "kernels/cuda/launch/stream.hpp"
 #include "kernels/cuda/loss/logit_row.hpp"
+#include "kernels/cuda/pair_kernels.hpp"
 #include "kernels/loss/softmax_shards.hpp"
 
 namespace triax::cuda {
@@ -73,6 +73,7 @@ struct Backward {
   static constexpr int max_threads = long_row_threads;
   LogitRows<T, Cap> logits;
   const float* lse;
+  const float* factors;  // of each row; may be null
   float scale;
   float z_coefficient;
 
@@ -83,8 +84,9 @@ struct Backward {
     if (!logits.counts(r)) return row.clear(block);
     // Only the thread that will write this column reads it, so no barrier is needed.
     const float label_logit = has_column<T>(block, label) ? row.logit_of(label) : 0.0F;
-    row.make_gradient(block, lse[r], label, label_logit, scale,
-                      softmax_factor(scale, lse[r], z_coefficient));
+    const float of_row = factors == nullptr ? scale : scale * factors[r];
+    row.make_gradient(block, lse[r], label, label_logit, of_row,
+                      softmax_factor(of_row, lse[r], z_coefficient));
   }
 };
 
@@ -155,6 +157,22 @@ void with_type_and_cap(const Tensor& logits, const LogitOptions& options, const 
   });
 }
 
+// `factors`: empty, or of each row.
+void backward_rows(const Stream& stream, const Tensor& logits, const Tensor& lse,
+                   const Tensor& labels, std::int64_t first_token, std::int64_t columns,
+                   float scale, const LogitOptions& options, const Tensor& factors) {
+  with_type_and_cap(logits, options, [&]<class T, class Cap>(Type<T>, const Cap& cap) {
+    const LogitRows<T, Cap> out = logit_rows<T>(logits, labels, first_token, columns, cap);
+    const float* sums = device_elements(lse, out.rows.rows, "lse");
+    const float* of_rows =
+        factors.empty() ? nullptr : device_elements(factors, out.rows.rows, "factors");
+    with_bool(whole_pieces(out.rows), [&]<bool allowed>(std::bool_constant<allowed>) {
+      launch(stream, shape_of(out.rows),
+             Backward<T, allowed, Cap>{out, sums, of_rows, scale, options.z_coefficient});
+    });
+  });
+}
+
 }  // namespace
 
 void cross_entropy_stats(const Stream& stream, const Tensor& stats, const Tensor& logits,
@@ -188,14 +206,14 @@ void cross_entropy_loss(const Stream& stream, const Tensor& loss, const Tensor& 
 void cross_entropy_backward(const Stream& stream, const Tensor& logits, const Tensor& lse,
                             const Tensor& labels, std::int64_t first_token, std::int64_t columns,
                             float scale, const LogitOptions& options) {
-  with_type_and_cap(logits, options, [&]<class T, class Cap>(Type<T>, const Cap& cap) {
-    const LogitRows<T, Cap> out = logit_rows<T>(logits, labels, first_token, columns, cap);
-    const float* sums = device_elements(lse, out.rows.rows, "lse");
-    with_bool(whole_pieces(out.rows), [&]<bool allowed>(std::bool_constant<allowed>) {
-      launch(stream, shape_of(out.rows),
-             Backward<T, allowed, Cap>{out, sums, scale, options.z_coefficient});
-    });
-  });
+  backward_rows(stream, logits, lse, labels, first_token, columns, scale, options, {});
+}
+
+void scaled_cross_entropy_backward(const Stream& stream, const Tensor& logits, const Tensor& lse,
+                                   const Tensor& labels, std::int64_t first_token,
+                                   std::int64_t columns, float scale, const LogitOptions& options,
+                                   const Tensor& factors) {
+  backward_rows(stream, logits, lse, labels, first_token, columns, scale, options, factors);
 }
 
 void cross_entropy(const Stream& stream, const Tensor& loss, const Tensor& logits,
