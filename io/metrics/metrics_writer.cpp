@@ -17,18 +17,14 @@
 #include <sstream>
 
 #include "io/files/durable.hpp"
+#include "io/metrics/json_number.hpp"
 #include "kernels/base/check.hpp"
 
 namespace triax {
 namespace {
 
-// Shortest decimal that reads back as the same double, always with a point or an exponent, so that
-// readers parse a floating-point number. NaN and infinity, which JSON lacks, become null.
 std::string number(double value) {
-  if (!std::isfinite(value)) return "null";
-  std::string text = fmt::format("{}", value);
-  if (text.find_first_of(".e") == text.npos) text += ".0";
-  return text;
+  return json_number(value);
 }
 
 // "a.h5":1.25,"b.h5":0.5
@@ -245,6 +241,7 @@ void MetricsWriter::write(const StepMetrics& m) {
   if (m.loss_scale || m.skipped) scale += fmt::format(R"("skipped":{},)", m.skipped);
   if (m.label_tokens) scale += fmt::format(R"("label_tokens":{},)", *m.label_tokens);
   if (!m.epochs.empty()) scale += fmt::format(R"("epochs":{{{}}},)", epochs_text(m.epochs));
+  if (m.pairs) scale += pair_fields(*m.pairs);
   if (m.loss_spike) scale += R"("loss_spike":true,)";
   line(fmt::format(
       R"({{"step":{},"loss":{},"grad_norm":{},"lr":{},"tokens":{},)"
@@ -257,9 +254,10 @@ void MetricsWriter::write(const StepMetrics& m) {
       m.messages_sent_tensor, m.messages_sent_pipeline));
 }
 
-void MetricsWriter::write_valid(std::int64_t step, double valid_loss, std::int64_t tokens) {
-  line(fmt::format(R"({{"step":{},"valid_loss":{},"tokens":{}}})", step, number(valid_loss),
-                   tokens));
+void MetricsWriter::write_valid(std::int64_t step, double valid_loss, std::int64_t tokens,
+                                const std::optional<PairMetrics>& pairs) {
+  line(fmt::format(R"({{"step":{},"valid_loss":{},{}"tokens":{}}})", step, number(valid_loss),
+                   pairs ? pair_fields(*pairs) : "", tokens));
 }
 
 void MetricsWriter::write_rollback(const RollbackMetrics& r) {

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "io/metrics/pair_metrics.hpp"
+
 namespace triax {
 
 struct StepMetrics {
@@ -25,6 +27,7 @@ struct StepMetrics {
   std::optional<double> loss_scale;  // of this step (fp16)
   bool skipped = false;              // gradient norm not finite: the step changed nothing
   bool loss_spike = false;           // far above the losses before it
+  std::optional<PairMetrics> pairs;  // of preference data
   /// Epochs of each source of blended data so far, by its name.
   std::vector<std::pair<std::string, double>> epochs;
   std::int64_t peak_memory_bytes = 0;  // largest over ranks
@@ -64,7 +67,8 @@ class MetricsWriter {
   MetricsWriter(const MetricsWriter&) = delete;
   MetricsWriter& operator=(const MetricsWriter&) = delete;
   void write(const StepMetrics& metrics);
-  void write_valid(std::int64_t step, double valid_loss, std::int64_t tokens);
+  void write_valid(std::int64_t step, double valid_loss, std::int64_t tokens,
+                   const std::optional<PairMetrics>& pairs = {});
   /// Writes {"event":"rollback", ...} with the number of the step that follows: a run that repeats
   /// that step moves the line away.
   void write_rollback(const RollbackMetrics& rollback);

@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Training samples by their number, wherever they come from.
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
 namespace triax {
+
+/// Where a sample lies: in source `source`, after `number` others in the order of its files.
+struct SamplePosition {
+  std::size_t source = 0;
+  std::int64_t number = 0;
+};
 
 class SampleReader {
  public:
@@ -20,6 +27,8 @@ class SampleReader {
   virtual void sample(std::int64_t index, std::span<std::int32_t> out,
                       std::span<std::int32_t> labels = {},
                       std::span<std::uint8_t> starts = {}) const = 0;
+  /// Position of sample `index`.
+  virtual SamplePosition position(std::int64_t index) const = 0;
   /// Error where a file that was read was truncated while it was open. Call it once per batch, as
   /// it calls the file system.
   virtual void check_lengths() const = 0;

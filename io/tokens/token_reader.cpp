@@ -206,20 +206,28 @@ void TokenReader::check_ends() const {
   }
 }
 
+SamplePosition TokenReader::position(std::int64_t index) const {
+  check(index >= 0, "sample {}", index);
+  const std::int64_t samples = impl_->samples();
+  const std::int64_t number = index % samples;
+  if (!impl_->shuffle) return {0, number};
+  const auto epoch = static_cast<std::uint64_t>(index / samples);
+  const Permutation permutation(static_cast<std::uint64_t>(samples), impl_->seed, epoch);
+  return {0, static_cast<std::int64_t>(permutation(static_cast<std::uint64_t>(number)))};
+}
+
+std::vector<std::int64_t> TokenReader::file_tokens() const {
+  std::vector<std::int64_t> tokens;
+  for (const Impl::Part& part : impl_->parts) tokens.push_back(part.file->size());
+  return tokens;
+}
+
 void TokenReader::sample(std::int64_t index, std::span<std::int32_t> out,
                          std::span<std::int32_t> labels, std::span<std::uint8_t> starts) const {
-  check(index >= 0, "sample {}", index);
   check(std::ssize(out) == impl_->length + 1, "a sample of {} tokens read into {}",
         impl_->length + 1, out.size());
   check(labels.empty() || labels.size() == out.size(), "{} labels of {} tokens", labels.size(),
         out.size());
-  const std::int64_t samples = impl_->samples();
-  std::int64_t position = index % samples;
-  if (impl_->shuffle) {
-    const auto epoch = static_cast<std::uint64_t>(index / samples);
-    const Permutation permutation(static_cast<std::uint64_t>(samples), impl_->seed, epoch);
-    position = static_cast<std::int64_t>(permutation(static_cast<std::uint64_t>(position)));
-  }
   check(starts.empty() || (impl_->finds_documents && starts.size() == out.size()),
         "{} marks of documents of {} tokens", starts.size(), out.size());
   std::vector<std::uint8_t> own;  // where the caller does not want them
@@ -227,7 +235,7 @@ void TokenReader::sample(std::int64_t index, std::span<std::int32_t> out,
     own.resize(out.size());
     starts = own;
   }
-  impl_->read(position * impl_->length, out, labels, starts);
+  impl_->read(position(index).number * impl_->length, out, labels, starts);
   if (!starts.empty()) starts.front() = 1;
   if (!impl_->ignores_first) return;
   for (std::size_t i = 0; i < labels.size(); ++i)

@@ -63,6 +63,9 @@ class TokenReader final : public SampleReader {
   /// function of (seed, epoch), without a table).
   void sample(std::int64_t index, std::span<std::int32_t> out, std::span<std::int32_t> labels = {},
               std::span<std::uint8_t> starts = {}) const override;
+  SamplePosition position(std::int64_t index) const override;
+  /// Tokens of each file, in their order.
+  std::vector<std::int64_t> file_tokens() const;
   void check_lengths() const override;
   /// Shuffles by another seed from now on.
   void set_seed(std::uint64_t seed);

@@ -133,6 +133,8 @@ TEST(TokenReader, ShufflesEachEpochByTheSeed) {
   EXPECT_NE(epoch(shuffled, 0), epoch(shuffled, 1));
   EXPECT_NE(epoch(shuffled, 0), epoch(other, 0));
   EXPECT_NE(epoch(shuffled, 0), epoch(plain, 0));
+  for (const std::int64_t index : {0L, n - 1, n, 3 * n + 2})
+    EXPECT_EQ(sample(plain, shuffled.position(index).number, 3), sample(shuffled, index, 3));
   auto sorted = epoch(shuffled, 1);
   std::ranges::sort(sorted);
   EXPECT_EQ(sorted, epoch(plain, 0));  // every sample once: the plain order is sorted
