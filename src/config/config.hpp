@@ -122,6 +122,8 @@ struct DataConfig {
   std::vector<DataSource> sources = {};  // of train; empty: one source
   std::vector<std::string> valid;
   int sequence_length = 1024;  // T
+  int rows_per_sample = 1;     // sequences of T tokens: 2 in preference data, chosen and rejected
+  int sample_length() const { return sequence_length * rows_per_sample; }  // tokens
   bool shuffle = true;
   std::uint64_t seed = 1234;
   std::string tokenizer = "auto";
@@ -165,9 +167,10 @@ struct RunConfig {
   std::int64_t eval_interval = 0;  // steps; 0: never
   std::int64_t eval_steps = 0;     // global batches an evaluation reads; 0: the whole of data.valid
   std::string progress = "auto";   // "auto" (a bar on a terminal), "bar", "lines", "none"
-  double peak_flops = 0.0;         // one rank's peak, for mfu in metrics.jsonl; 0: unknown
-  double stop_before_end = 0.0;    // seconds before the time limit; 0: never stops early
-  double time_limit = 0.0;         // seconds from the start; 0: Slurm's time limit
+  double neftune_noise_alpha = 0.0;   // noise on embeddings in training (NEFTune); 0: none
+  double peak_flops = 0.0;            // one rank's peak, for mfu in metrics.jsonl; 0: unknown
+  double stop_before_end = 0.0;       // seconds before the time limit; 0: never stops early
+  double time_limit = 0.0;            // seconds from the start; 0: Slurm's time limit
   double collective_timeout = 600.0;  // seconds a rank waits for the others, at most
   std::int64_t max_bad_steps = 3;     // skipped in a row because loss or gradient is not finite
   LossSpikeConfig loss_spike;
@@ -193,6 +196,7 @@ struct CheckpointConfig {
   bool collective = false;  // ranks write together; training waits meanwhile
 };
 
+/// Counts samples: in preference data, pairs.
 struct BatchConfig {
   std::int64_t global = 1;  // train_batch_size = micro x accumulation x data-parallel size
   std::int64_t micro = 1;
@@ -224,7 +228,11 @@ struct OptimizerConfig {
 };
 
 struct LossConfig {
-  double z_coefficient = 0.0;  // of the z-loss; 0: none
+  std::string type = "next_token";  // or a row of src/config/preference
+  double beta = 0.1;                // of preference losses, as TRL has it
+  double label_smoothing = 0.0;     // share of pairs that are taken for swapped
+  double simpo_gamma = 0.5;         // margin
+  double z_coefficient = 0.0;       // of the z-loss; 0: none
 };
 
 /// Learning-rate schedule: its name, which is that of a row of src/config/rates, and the parameters

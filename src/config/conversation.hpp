@@ -7,7 +7,8 @@
 namespace triax {
 
 struct ConversationConfig {
-  std::string format = "tokens";              // "chat", "instruction", "completion"
+  std::string format = "tokens";              // "chat", "instruction", "completion",
+                                              // "preference"
   std::map<std::string, std::string> fields;  // name of a field in the files, by its usual name
   std::map<std::string, std::string> roles;   // role that templates know, by that of the files
   std::string train_on = "assistant";         // "assistant", "all", "last"

@@ -68,6 +68,9 @@ inline auto members(const LossScaleConfig& s) {
 inline auto members(const PrecisionConfig& p) {
   return std::tie(p.type, p.gradient_type, p.fp8);
 }
+inline auto members(const LossConfig& l) {
+  return std::tie(l.type, l.beta, l.label_smoothing, l.simpo_gamma, l.z_coefficient);
+}
 inline auto members(const RecomputeConfig& r) {
   return std::tie(r.what, r.layers, r.keep_outputs, r.partition_inputs, r.inputs_on_host);
 }
@@ -82,9 +85,9 @@ inline bool same(const Config& a, const Config& b) {
          same(a.zero.offload_optimizer, b.zero.offload_optimizer) &&
          same(a.zero.offload_param, b.zero.offload_param) && same(a.aio, b.aio) &&
          same(a.recompute, b.recompute) && same(a.precision, b.precision) &&
-         same(a.precision.loss_scale, b.precision.loss_scale) &&
-         std::tie(a.loss.z_coefficient, a.gradient_clipping, a.steps_per_print, a.dump_state) ==
-             std::tie(b.loss.z_coefficient, b.gradient_clipping, b.steps_per_print, b.dump_state);
+         same(a.precision.loss_scale, b.precision.loss_scale) && same(a.loss, b.loss) &&
+         std::tie(a.gradient_clipping, a.steps_per_print, a.dump_state) ==
+             std::tie(b.gradient_clipping, b.steps_per_print, b.dump_state);
 }
 
 }  // namespace triax::testing_support

@@ -61,7 +61,6 @@ TEST_F(Conversations, PackingMasksDocuments) {
 TEST_F(Conversations, KeysAreChecked) {
   EXPECT_EQ(wrong({}), "");
   EXPECT_THAT(wrong({"data.format=chats"}), HasSubstr("data.format: \"chats\" is not allowed"));
-  EXPECT_THAT(wrong({"data.format=preference"}), HasSubstr("data.format: \"preference\""));
   EXPECT_THAT(wrong({R"(data.fields={"message": "m"})"}),
               HasSubstr("data.fields: \"message\" is no field. Name one of"));
   EXPECT_THAT(wrong({R"(data.roles={"bot": 1})"}),

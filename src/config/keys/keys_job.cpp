@@ -52,9 +52,9 @@ void add_conversations(Keys& k) {
                      one_of({"tokens", "text", "chat", "instruction", "completion", "preference"}),
                      "lines of the data files: chat has messages, which go through the tokenizer's "
                      "chat template; instruction has instruction, input and output (Alpaca); "
-                     "completion has prompt and completion. tokens and text: files of tokens or "
-                     "text, told apart by content")
-                  .without({"preference"}));
+                     "completion has prompt and completion; preference has prompt, chosen and "
+                     "rejected, as texts or as messages. tokens and text: files of tokens or text, "
+                     "told apart by content"));
   k.push_back(obeyed("data.fields", object, nullptr, anything(),
                      "names of fields in the files, by their usual names: {\"messages\": "
                      "\"conversations\", \"role\": \"from\", \"content\": \"value\"}; \"prompt\": "

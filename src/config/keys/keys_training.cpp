@@ -6,6 +6,7 @@
 
 #include "src/config/config.hpp"
 #include "src/config/keys/key_table.hpp"
+#include "src/config/preference.hpp"
 
 namespace triax {
 namespace {
@@ -85,6 +86,31 @@ void add_fp8(Keys& k) {
                      "products multiplies in bf16, with the same rounding"));
 }
 
+// Names and meanings of the preference losses.
+void add_loss(Keys& k) {
+  std::vector<std::string> names = {"next_token"};
+  std::string meanings;
+  for (const PreferenceLoss& loss : preference_losses()) {
+    names.emplace_back(loss.name);
+    meanings += std::string("; ") + loss.name + ": " + loss.meaning;
+  }
+  k.push_back(
+      obeyed("loss.type", string, "next_token", one_of(std::move(names)),
+             "the others compare pairs of answers (data.format \"preference\")" + meanings));
+  k.push_back(obeyed("loss.beta", number, 0.1, above(0),
+                     "of preference losses, as in TRL: dpo, simpo: factor of the difference of "
+                     "scores; orpo: factor of the odds ratio beside the chosen answer's loss"));
+  k.push_back(obeyed("loss.label_smoothing", number, 0.0, from_below(0, 0.5),
+                     "dpo, simpo: probability that the answers of a pair are swapped"));
+  k.push_back(obeyed("loss.simpo_gamma", number, 0.5, at_least(0), "simpo: margin of rewards"));
+}
+
+void add_noise(Keys& k) {
+  k.push_back(obeyed("neftune_noise_alpha", number, 0.0, at_least(0),
+                     "NEFTune: in training, uniform noise of at most this / sqrt(data.seq_length x "
+                     "hidden size) on each element of the tokens' embeddings; 0: none"));
+}
+
 void add_precision(Keys& k) {
   const std::string torch = "PyTorch's own; bf16 and fp16 are triax's mixed precision";
   k.push_back(obeyed("gradient_clipping", number, 0.0, at_least(0),
@@ -126,6 +152,8 @@ Keys training_keys() {
   std::ranges::move(optimizer_keys(), std::back_inserter(k));
   std::ranges::move(scheduler_keys(), std::back_inserter(k));
   add_frozen(k);
+  add_loss(k);
+  add_noise(k);
   add_precision(k);
   k.push_back(obeyed("steps_per_print", integer, 10, at_least(1), "steps between lines of progress")
                   .in("steps")

@@ -84,6 +84,7 @@ ResolvedJob resolve_job(const KeyTable& table, const JobSource& source,
   check_early_stopping(settings, errors);
   check_average(settings, errors);
   check_trace(settings, errors);
+  check_preference(settings, errors);
   check_rates(settings, errors);
   resolve_grid(settings, model, source.ranks, errors);
   resolve_batch(settings, errors);

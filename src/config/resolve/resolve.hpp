@@ -68,8 +68,11 @@ void resolve_files(Settings& settings, const ModelConfig& model, const std::stri
 std::string named_input(Settings& settings, const std::string& key, const std::string& path,
                         const std::string& job_file, const std::string& absent, ErrorList& missing);
 
-/// Whether data.format is chat, instruction or completion.
+/// Whether data.format is that of JSON lines: neither tokens nor text.
 bool reads_conversations(const Settings& settings);
+
+/// Checks loss.type and the keys that only some losses have.
+void check_preference(Settings& settings, ErrorList& errors);
 /// Checks the keys of conversations. The part of resolve_files for them.
 void check_conversation(Settings& settings, const std::string& job_file, ErrorList& errors,
                         ErrorList& missing);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys of conversations: data.format and those that only its values chat, instruction and
-// completion read.
+// Keys of conversations: data.format and those that only its formats of JSON lines read.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -13,8 +12,9 @@
 namespace triax {
 namespace {
 
-constexpr std::array field_names = {"messages",   "role",        "content", "tools", "prompt",
-                                    "completion", "instruction", "input",   "output"};
+constexpr std::array field_names = {"messages",    "role",       "content", "tools",
+                                    "prompt",      "completion", "chosen",  "rejected",
+                                    "instruction", "input",      "output"};
 constexpr std::array own_keys = {"data.fields",   "data.roles",         "data.train_on",
                                  "data.template", "data.template_date", "data.packing"};
 

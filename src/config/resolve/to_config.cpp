@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "kernels/base/check.hpp"
+#include "src/config/preference.hpp"
 #include "src/config/resolve/resolve.hpp"
 #include "src/config/resolve/sources.hpp"
 #include "src/config/source/pattern.hpp"
@@ -99,6 +100,7 @@ RunConfig run(const Settings& s) {
   r.eval_interval = interval(s, "run.eval_interval");
   r.eval_steps = s.integer("run.eval_steps");
   r.progress = s.string("run.progress");
+  r.neftune_noise_alpha = s.number("neftune_noise_alpha");
   r.peak_flops = s.number("run.peak_flops");
   r.stop_before_end = s.seconds("run.stop_before_end");
   r.time_limit = s.seconds("run.time_limit");
@@ -246,7 +248,9 @@ Config to_config(const Settings& s, const ModelConfig& model) {
              s.integer("gradient_accumulation_steps")};
   c.scheduler = scheduler_config(s);
   c.optimizer = optimizer_config(s, c.scheduler);
-  c.loss.z_coefficient = s.number("loss.z_coefficient");
+  c.loss = {s.string("loss.type"), s.number("loss.beta"), s.number("loss.label_smoothing"),
+            s.number("loss.simpo_gamma"), s.number("loss.z_coefficient")};
+  if (preference_loss(c) != nullptr) c.data.rows_per_sample = 2;
   c.gradient_clipping = s.number("gradient_clipping");
   c.zero = zero(s);
   c.aio = {s.integer("aio.block_size"), small(s, "aio.queue_depth")};
