@@ -50,12 +50,12 @@ void show(const ShowArguments& arguments) {
   std::vector<TokenReader> readers;
   const std::int64_t end_token = tokenizer ? tokenizer->end_token().value_or(-1) : -1;
   for (const auto& files : source_files(config.data)) {
-    readers.emplace_back(files, config.data.sequence_length, config.data.shuffle, config.data.seed);
+    readers.emplace_back(files, config.data.sample_length(), config.data.shuffle, config.data.seed);
     if (config.data.finds_documents())
       readers.back().find_documents(end_token, config.data.mask_end_token_loss);
   }
   const TrainingData data(config, std::move(readers));
-  std::vector<std::int32_t> ids(static_cast<std::size_t>(config.data.sequence_length) + 1),
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(config.data.sample_length()) + 1),
       labels(ids.size());
   std::vector<std::uint8_t> starts(config.data.mask_documents ? ids.size() : 0);
   data.sample(arguments.sample, ids, labels, starts);
@@ -66,10 +66,12 @@ void show(const ShowArguments& arguments) {
     if (!starts.empty()) starts.pop_back();
   }
   const bool color = arguments.color || isatty(STDOUT_FILENO) == 1;
-  print_out(sample_text({arguments.sample, data.samples(), ids, labels, starts}, tokenizer.get(),
-                        arguments.json ? ShowStyle::json
-                        : color        ? ShowStyle::color
-                                       : ShowStyle::plain));
+  const ShowStyle style = arguments.json ? ShowStyle::json
+                          : color        ? ShowStyle::color
+                                         : ShowStyle::plain;
+  const ShownSample sample{arguments.sample, data.samples(), ids, labels, starts};
+  print_out(config.data.rows_per_sample == 1 ? sample_text(sample, tokenizer.get(), style)
+                                             : pair_text(sample, tokenizer.get(), style));
 }
 
 }  // namespace

@@ -16,25 +16,11 @@ using nlohmann::ordered_json;
 constexpr std::array known_roles = {"system",   "developer", "user",        "assistant",   "tool",
                                     "function", "ipython",   "environment", "tool_results"};
 
-std::string name_of(const ConversationConfig& config, const std::string& field) {
-  const auto mapped = config.fields.find(field);
-  return mapped == config.fields.end() ? field : mapped->second;
-}
-
-const ordered_json& field_of(const ordered_json& object, const ConversationConfig& config,
-                             const std::string& field) {
-  const std::string name = name_of(config, field);
-  if (!object.is_object() || !object.contains(name))
-    throw UsageError(fmt::format("the line has no field \"{}\"", name), {},
-                     fmt::format("Map it with data.fields: {{\"{}\": \"NAME\"}}", field));
-  return object.at(name);
-}
-
 std::string text_of(const ordered_json& object, const ConversationConfig& config,
                     const std::string& field) {
-  const ordered_json& value = field_of(object, config, field);
+  const ordered_json& value = field_of_line(object, field, config);
   if (!value.is_string())
-    throw UsageError(fmt::format("the field \"{}\" is no string", name_of(config, field)),
+    throw UsageError(fmt::format("the field \"{}\" is no string", field_name(field, config)),
                      fmt::format("it is {}", value.type_name()), "Repair the line");
   return value.get<std::string>();
 }
@@ -51,7 +37,7 @@ std::string role_of(const std::string& role, const ConversationConfig& config) {
 
 // The message with the names that templates read; its other fields as they are.
 ordered_json message_of(const ordered_json& message, const ConversationConfig& config) {
-  const std::string role = name_of(config, "role"), content = name_of(config, "content");
+  const std::string role = field_name("role", config), content = field_name("content", config);
   ordered_json result = ordered_json::object();
   result["role"] = role_of(text_of(message, config, "role"), config);
   for (const auto& [key, value] : message.items())
@@ -61,7 +47,7 @@ ordered_json message_of(const ordered_json& message, const ConversationConfig& c
 
 // An array, or its JSON text, as some files have it.
 ordered_json tools_of(const ordered_json& line, const ConversationConfig& config) {
-  const std::string name = name_of(config, "tools");
+  const std::string name = field_name("tools", config);
   if (!line.contains(name)) return nullptr;
   ordered_json tools = line.at(name);
   if (tools.is_string()) tools = ordered_json::parse(tools.get<std::string>(), nullptr, false);
@@ -74,7 +60,7 @@ ordered_json tools_of(const ordered_json& line, const ConversationConfig& config
 
 std::string optional_text(const ordered_json& line, const ConversationConfig& config,
                           const std::string& field) {
-  const std::string name = name_of(config, field);
+  const std::string name = field_name(field, config);
   const bool none = !line.is_object() || !line.contains(name) || line.at(name).is_null();
   return none ? std::string() : text_of(line, config, field);
 }
@@ -98,15 +84,39 @@ std::string alpaca_prompt(const std::string& instruction, const std::string& inp
 
 }  // namespace
 
+std::string field_name(const std::string& field, const ConversationConfig& config) {
+  const auto mapped = config.fields.find(field);
+  return mapped == config.fields.end() ? field : mapped->second;
+}
+
+const ordered_json& field_of_line(const ordered_json& line, const std::string& field,
+                                  const ConversationConfig& config) {
+  const std::string name = field_name(field, config);
+  if (!line.is_object() || !line.contains(name))
+    throw UsageError(fmt::format("the line has no field \"{}\"", name), {},
+                     fmt::format("Map it with data.fields: {{\"{}\": \"NAME\"}}", field));
+  return line.at(name);
+}
+
+ordered_json messages_of(const ordered_json& value, const std::string& field,
+                         const ConversationConfig& config) {
+  if (!value.is_array() || value.empty())
+    throw UsageError(fmt::format("the field \"{}\" has no messages", field_name(field, config)), {},
+                     "Give an array of messages, each with a role and a content");
+  ordered_json messages = ordered_json::array();
+  for (const ordered_json& message : value) messages.push_back(message_of(message, config));
+  return messages;
+}
+
 Conversation conversation_of_line(const ordered_json& line, const ConversationConfig& config) {
-  const ordered_json& messages = field_of(line, config, "messages");
-  if (!messages.is_array() || messages.empty())
-    throw UsageError(fmt::format("the field \"{}\" has no messages", name_of(config, "messages")),
-                     {}, "Give an array of messages, each with a role and a content");
+  return conversation_of(messages_of(field_of_line(line, "messages", config), "messages", config),
+                         line, config);
+}
+
+Conversation conversation_of(ordered_json messages, const ordered_json& line,
+                             const ConversationConfig& config) {
   Conversation conversation;
-  conversation.messages = ordered_json::array();
-  for (const ordered_json& message : messages)
-    conversation.messages.push_back(message_of(message, config));
+  conversation.messages = std::move(messages);
   conversation.tools = tools_of(line, config);
   conversation.variables = line.value("chat_template_kwargs", ordered_json());
   return conversation;
@@ -114,7 +124,7 @@ Conversation conversation_of_line(const ordered_json& line, const ConversationCo
 
 PromptedText prompted_text_of_line(const ordered_json& line, const ConversationConfig& config) {
   if (config.format == "completion") {
-    const bool whole = name_of(config, "prompt").empty();  // texts without a prompt
+    const bool whole = field_name("prompt", config).empty();  // texts without a prompt
     return {whole ? std::string() : text_of(line, config, "prompt"),
             text_of(line, config, "completion")};
   }

@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include <filesystem>
+#include <span>
 
 #include "io/files/mapped_file.hpp"
 #include "io/files/sha256.hpp"
@@ -23,9 +24,10 @@ bool is_hdf5(const MappedFile& file) {
              signature;
 }
 
-std::string hash_of(const MappedFile& file, const std::string& context) {
+std::string hash_of(const MappedFile& file, const std::string& context, bool last) {
   Sha256 hash;
   hash.add(context);
+  if (!last) hash.add("more files follow");
   hash.add({reinterpret_cast<const char*>(file.data()), file.size()});
   return hash.hex().substr(0, 16);
 }
@@ -48,13 +50,20 @@ class Preparation {
     fill_ = fill.value_or(0);
   }
 
+  // Replaces files that are read as one by prepared ones.
+  template <class Files>
+  void prepare_all(Files&& files) {
+    for (std::string& path : files) path = prepare(path, &path == &files.back());
+  }
+
+ private:
   // Path of the file that takes the place of `path`.
-  std::string prepare(const std::string& path) {
+  std::string prepare(const std::string& path, bool last) {
     const MappedFile file(path);
     if (is_hdf5(file)) return path;
     const std::string stem = fs::path(path).filename().string();
     const std::string prepared =
-        (fs::path(directory_) / fmt::format("{}-{}.h5", stem, hash_of(file, hash_))).string();
+        (fs::path(directory_) / fmt::format("{}-{}.h5", stem, hash_of(file, hash_, last))).string();
     if (fs::exists(prepared)) {
       spdlog::info("data: {} is prepared in {}", path, prepared);
       return prepared;
@@ -63,8 +72,9 @@ class Preparation {
     const SampleFile samples(context_, path, prepared + ".samples", threads_);
     const SampleRows rows = data_.packing ? packed_rows_of(samples.lengths(), context_.most_tokens)
                                           : single_rows(samples.size());
-    spdlog::info("data: {}: {}", path,
-                 counts_text(samples.counts(), rows.size(), context_.most_tokens));
+    spdlog::info(
+        "data: {}: {}", path,
+        counts_text(samples.counts(), rows.size(), context_.most_tokens, context_.pairs()));
     warn(path, samples.counts());
     if (samples.size() == 0)
       throw UsageError(
@@ -72,11 +82,10 @@ class Preparation {
           fmt::format("{} samples have no answer within {} tokens", samples.counts().without_answer,
                       context_.most_tokens),
           "Look at one with triax data show, raise data.seq_length, or set data.train_on to all");
-    write_rows(samples, rows, {context_.most_tokens, fill_, data_.mask_documents}, prepared);
+    write_rows(samples, rows, {context_.most_tokens, fill_, data_.mask_documents, last}, prepared);
     return prepared;
   }
 
- private:
   static void warn(const std::string& path, const ChatCounts& counts) {
     if (counts.open_ends > 0)
       spdlog::warn(
@@ -101,23 +110,33 @@ class Preparation {
   std::int32_t fill_ = 0;
 };
 
+// Number of files of each source: these are read as one.
+std::vector<std::size_t> files_of_sources(const DataConfig& data) {
+  std::vector<std::size_t> files;
+  for (const DataSource& source : data.sources) files.push_back(source.files);
+  if (files.empty()) files.push_back(data.train.size());
+  return files;
+}
+
 }  // namespace
 
-std::string counts_text(const ChatCounts& counts, std::int64_t rows, std::int64_t row_length) {
+std::string counts_text(const ChatCounts& counts, std::int64_t rows, std::int64_t row_length,
+                        bool pairs) {
   const auto share = [](std::int64_t part, std::int64_t whole) {
     return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
   };
   std::string text = fmt::format(
-      "{} samples, {} tokens, {} of them ({:.1f}%) train; {}rows of {} tokens are {:.1f}% full",
-      counts.samples, counts.tokens, counts.trained, share(counts.trained, counts.tokens),
-      rows == counts.samples ? "" : fmt::format("packed, {} ", rows), row_length,
+      "{} {}, {} tokens, {} of them ({:.1f}%) train; {}rows of {} tokens are {:.1f}% full",
+      counts.samples, pairs ? "pairs" : "samples", counts.tokens, counts.trained,
+      share(counts.trained, counts.tokens),
+      rows == counts.samples * (pairs ? 2 : 1) ? "" : fmt::format("packed, {} ", rows), row_length,
       share(counts.tokens, rows * row_length));
   if (counts.without_answer > 0)
-    text +=
-        fmt::format("; {} samples without a token that trains are left out", counts.without_answer);
+    text += fmt::format("; {} {} without a token that trains are left out", counts.without_answer,
+                        pairs ? "pairs with an answer" : "samples");
   if (counts.cut > 0)
-    text += fmt::format("; {} samples are longer and cut, with {} answers", counts.cut,
-                        counts.cut_answers);
+    text += fmt::format("; {} {} are longer and cut, with {} answers", counts.cut,
+                        pairs ? "rows" : "samples", counts.cut_answers);
   return text;
 }
 
@@ -130,16 +149,17 @@ void prepare_conversations(const Ranks& ranks, const TokenizerFiles& files,
     if (ranks.rank != 0) return;
     const ChatContext context = chat_context(files, conversation, data.sequence_length);
     Preparation preparation(context, data, directory, threads);
-    nlohmann::json prepared;
-    for (const std::string& path : data.train)
-      prepared["train"].push_back(preparation.prepare(path));
-    for (const std::string& path : data.valid)
-      prepared["valid"].push_back(preparation.prepare(path));
-    names = prepared.dump();
+    std::size_t first = 0;
+    for (const std::size_t files : files_of_sources(data)) {
+      preparation.prepare_all(std::span(data.train).subspan(first, files));
+      first += files;
+    }
+    preparation.prepare_all(data.valid);
+    names = nlohmann::json{{"train", data.train}, {"valid", data.valid}}.dump();
   });
   const auto all = nlohmann::json::parse(broadcast_text(ranks, names));
-  data.train = all.value("train", data.train);
-  data.valid = all.value("valid", data.valid);
+  data.train = all.at("train").get<std::vector<std::string>>();
+  data.valid = all.at("valid").get<std::vector<std::string>>();
 }
 
 }  // namespace triax

@@ -25,7 +25,8 @@ void prepare_conversations(const Ranks& ranks, const TokenizerFiles& files,
                            int threads, DataConfig& data);
 
 /// One line about a prepared file: samples, tokens, how full its rows are, what was left out and
-/// why.
-std::string counts_text(const ChatCounts& counts, std::int64_t rows, std::int64_t row_length);
+/// why. `pairs`: of preference data.
+std::string counts_text(const ChatCounts& counts, std::int64_t rows, std::int64_t row_length,
+                        bool pairs = false);
 
 }  // namespace triax

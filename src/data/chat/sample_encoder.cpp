@@ -8,7 +8,7 @@
 
 #include "io/files/sha256.hpp"
 #include "io/tokens/token_reader.hpp"
-#include "src/data/chat/conversation_line.hpp"
+#include "src/data/chat/preference_line.hpp"
 #include "src/data/chat/turns.hpp"
 #include "src/text/token_spans.hpp"
 
@@ -20,6 +20,18 @@ using nlohmann::ordered_json;
 
 bool trains(std::int32_t label) {
   return label != ignored_label;
+}
+
+// `of`: " of PLACE", for the error.
+void check_end_token(const Tokenizer& tokenizer, const std::string& of = {}) {
+  if (tokenizer.end_token()) return;
+  throw UsageError(fmt::format("the tokenizer{} has no end token", of),
+                   "an answer without one never ends",
+                   "Name it as eos_token in tokenizer_config.json");
+}
+
+std::int64_t trained_tokens(const ChatSample& row) {
+  return std::ranges::count_if(row.labels, trains);
 }
 
 }  // namespace
@@ -52,19 +64,19 @@ ChatContext chat_context(const TokenizerFiles& files, const ConversationConfig& 
   ChatContext context{open_with_facts(files), {}, config, {}, most_tokens};
   if (!config.template_date.empty())
     context.clock = jinja::parse_clock(config.template_date, "data.template_date");
-  if (config.format == "chat") {
+  const bool pairs = context.pairs();
+  if (config.format == "chat" || pairs)
     context.templates = config.template_file.empty() ? ChatTemplates(files)
                                                      : ChatTemplates(config.template_file, files);
+  if (pairs && context.templates->empty()) context.templates.reset();  // the answers may be texts
+  if (context.templates) {
     (void)context.templates->choose({}, false);  // refuses a model without one
     if (config.template_date.empty() && context.templates->asks_for_date())
       throw UsageError("the chat template writes the date", "it calls strftime_now",
                        "Set data.template_date to a date, as 2026-01-31, so that the same data can "
                        "be made again");
-  } else if (!context.tokenizer.tokenizer->end_token()) {
-    throw UsageError(fmt::format("the tokenizer of {} has no end token", files.place),
-                     "an answer without one never ends",
-                     "Name it as eos_token in tokenizer_config.json");
   }
+  if (!context.templates) check_end_token(*context.tokenizer.tokenizer, " of " + files.place);
   return context;
 }
 
@@ -73,47 +85,87 @@ SampleEncoder::SampleEncoder(const ChatContext& context)
   if (context.tokenizer.config.begin) begin_ = tokenizer_.id_of(*context.tokenizer.config.begin);
 }
 
-std::optional<ChatSample> SampleEncoder::encode(const ordered_json& line) {
-  ChatSample sample = context_.config.format == "chat" ? encode_chat(line) : encode_prompted(line);
-  if (context_.config.train_on == "all") sample.labels = sample.ids;
-  if (!sample.labels.empty()) sample.labels.front() = ignored_label;
-  if (begin_ && sample.ids.size() > 1 && sample.ids[0] == *begin_ && sample.ids[1] == *begin_)
-    ++counts_.double_begins;
-  check_ends(sample);
-  cut(sample);
-  const auto trained = std::ranges::count_if(sample.labels, trains);
-  if (trained == 0) {
+std::vector<ChatSample> SampleEncoder::encode(const ordered_json& line) {
+  std::vector<ChatSample> rows = encode_rows(line);
+  for (ChatSample& row : rows) {
+    if (context_.config.train_on == "all") row.labels = row.ids;
+    if (!row.labels.empty()) row.labels.front() = ignored_label;
+    if (begin_ && row.ids.size() > 1 && row.ids[0] == *begin_ && row.ids[1] == *begin_)
+      ++counts_.double_begins;
+    check_ends(row);
+    cut(row);
+  }
+  if (std::ranges::any_of(rows, [](const ChatSample& row) { return trained_tokens(row) == 0; })) {
     ++counts_.without_answer;
     return {};
   }
   ++counts_.samples;
-  counts_.tokens += std::ssize(sample.ids);
-  counts_.trained += trained;
-  return sample;
+  for (const ChatSample& row : rows) {
+    counts_.tokens += std::ssize(row.ids);
+    counts_.trained += trained_tokens(row);
+  }
+  return rows;
 }
 
-// Special tokens that the text names are taken for them, as apply_chat_template does.
-ChatSample SampleEncoder::encode_chat(const ordered_json& line) {
-  const Conversation conversation = conversation_of_line(line, context_.config);
+std::vector<ChatSample> SampleEncoder::encode_rows(const ordered_json& line) {
+  const ConversationConfig& config = context_.config;
+  if (config.format == "preference") return encode_pair(line);
+  if (config.format == "chat") return {encode_chat(conversation_of_line(line, config), 0)};
+  return {encode_prompted(prompted_text_of_line(line, config))};
+}
+
+std::vector<ChatSample> SampleEncoder::encode_pair(const ordered_json& line) {
+  const PreferencePair pair = preference_of_line(line, context_.config);
+  if (!pair.messages)
+    return {encode_prompted(pair.chosen_text), encode_prompted(pair.rejected_text)};
+  if (!context_.templates)
+    throw UsageError("the answers are messages, and the tokenizer has no chat template", {},
+                     "Set data.template to a file with one, or give prompt, chosen and rejected as "
+                     "texts");
+  return {encode_chat(pair.chosen, pair.prompt), encode_chat(pair.rejected, pair.prompt)};
+}
+
+// Special tokens that the text names are taken for them, as apply_chat_template does. Nothing in
+// the first `prompt` messages trains.
+ChatSample SampleEncoder::encode_chat(const Conversation& conversation, std::size_t prompt) {
   const ChatTemplates& templates = *context_.templates;
   const jinja::Rendered rendered = templates.render(conversation, context_.clock);
   const bool marked = templates.choose({}, !conversation.tools.is_null()).has_generation();
+  const std::vector<TextSpan> spans = trained_spans(conversation, rendered, marked, prompt);
   ChatSample sample;
-  std::vector<TextSpan> spans = rendered.generated;
-  if (context_.config.train_on == "all")
-    spans.clear();
-  else if (!marked)
-    spans = assistant_turns(templates, conversation, context_.clock, rendered.text);
-  if (context_.config.train_on == "last" && spans.size() > 1)
-    spans.erase(spans.begin(), spans.end() - 1);
   encode_spans(rendered.text, spans, sample);
   if (!marked) complete_turns(spans, sample);
   return sample;
 }
 
+std::vector<TextSpan> SampleEncoder::trained_spans(const Conversation& conversation,
+                                                   const jinja::Rendered& rendered, bool marked,
+                                                   std::size_t prompt) const {
+  const std::string& train_on = context_.config.train_on;
+  if (train_on == "all") return {};
+  std::vector<TextSpan> spans =
+      marked ? rendered.generated
+             : assistant_turns(*context_.templates, conversation, context_.clock, rendered.text);
+  if (train_on == "last" && spans.size() > 1) spans.erase(spans.begin(), spans.end() - 1);
+  if (prompt == 0) return spans;
+  const auto turns = [&](std::size_t end) {
+    return std::count_if(conversation.messages.begin(),
+                         conversation.messages.begin() + static_cast<std::ptrdiff_t>(end),
+                         [](const ordered_json& m) { return m.value("role", "") == "assistant"; });
+  };
+  if (turns(conversation.messages.size()) != std::ssize(spans))
+    throw UsageError(
+        "the template marks other parts of the text than one for each answer",
+        fmt::format("{} answers, {} parts in {{% generation %}}",
+                    turns(conversation.messages.size()), spans.size()),
+        "Set data.template to a template with one {% generation %} for each assistant message");
+  spans.erase(spans.begin(), spans.begin() + turns(prompt));
+  return spans;
+}
+
 // Prompt and answer are encoded one by one: a model that answers sees the prompt's own ids.
-ChatSample SampleEncoder::encode_prompted(const ordered_json& line) {
-  const PromptedText text = prompted_text_of_line(line, context_.config);
+ChatSample SampleEncoder::encode_prompted(const PromptedText& text) {
+  if (context_.pairs()) check_end_token(tokenizer_);
   ChatSample sample;
   sample.ids = context_.tokenizer.before;
   sample.labels.assign(sample.ids.size(), ignored_label);

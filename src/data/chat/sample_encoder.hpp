@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/config/conversation.hpp"
+#include "src/data/chat/conversation_line.hpp"
 #include "src/text/open_tokenizer.hpp"
 #include "src/text/template/chat_template.hpp"
 
@@ -20,6 +21,7 @@ struct ChatSample {
   std::vector<std::int32_t> ids, labels;
 };
 
+/// Sums over samples. Those of preference data are pairs of rows, which the other numbers count.
 struct ChatCounts {
   std::int64_t samples = 0;         // that are kept
   std::int64_t tokens = 0;          // of these
@@ -37,10 +39,11 @@ struct ChatCounts {
 /// Things that all encoders of a run share.
 struct ChatContext {
   OpenedTokenizer tokenizer;
-  std::optional<ChatTemplates> templates;  // of format "chat"
+  std::optional<ChatTemplates> templates;  // of messages
   ConversationConfig config;
   jinja::Clock clock;
-  int most_tokens = 0;  // of a sample
+  int most_tokens = 0;  // of a row
+  bool pairs() const { return config.format == "preference"; }
 
   /// SHA-256 of all that decides ids and labels.
   std::string fingerprint() const;
@@ -56,14 +59,20 @@ class SampleEncoder {
  public:
   /// `context` outlives the encoder.
   explicit SampleEncoder(const ChatContext& context);
-  /// The sample of a line; nothing where it has no token that trains. UsageError for a line that is
-  /// no conversation, or that the template refuses.
-  std::optional<ChatSample> encode(const nlohmann::ordered_json& line);
+  /// The sample of a line: a row, or the rows of the chosen and of the rejected answer. None where
+  /// a row has no token that trains. UsageError for a line that is no conversation, or that the
+  /// template refuses.
+  std::vector<ChatSample> encode(const nlohmann::ordered_json& line);
   const ChatCounts& counts() const { return counts_; }
 
  private:
-  ChatSample encode_chat(const nlohmann::ordered_json& line);
-  ChatSample encode_prompted(const nlohmann::ordered_json& line);
+  std::vector<ChatSample> encode_rows(const nlohmann::ordered_json& line);
+  std::vector<ChatSample> encode_pair(const nlohmann::ordered_json& line);
+  ChatSample encode_chat(const Conversation& conversation, std::size_t prompt);
+  ChatSample encode_prompted(const PromptedText& text);
+  std::vector<jinja::TextSpan> trained_spans(const Conversation& conversation,
+                                             const jinja::Rendered& rendered, bool marked,
+                                             std::size_t prompt) const;
   void encode_spans(const std::string& text, const std::vector<jinja::TextSpan>& spans,
                     ChatSample& sample);
   void encode_parts(const std::string& text, const std::vector<jinja::TextSpan>& spans,

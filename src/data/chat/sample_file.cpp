@@ -27,9 +27,8 @@ struct Line {
   std::int64_t number = 0;
 };
 
-// The sample of a line. Errors name the line.
-std::optional<ChatSample> encoded(SampleEncoder& encoder, const std::string& path,
-                                  const Line& line) {
+// The rows of a line. Errors name the line.
+std::vector<ChatSample> encoded(SampleEncoder& encoder, const std::string& path, const Line& line) {
   const std::string place = fmt::format("{}:{}", path, line.number);
   ordered_json json;
   try {
@@ -51,8 +50,8 @@ class Workers {
     for (int i = 0; i < threads; ++i) encoders_.push_back(std::make_unique<SampleEncoder>(context));
   }
 
-  std::vector<std::optional<ChatSample>> encode(const std::vector<Line>& lines) {
-    std::vector<std::optional<ChatSample>> samples(lines.size());
+  std::vector<std::vector<ChatSample>> encode(const std::vector<Line>& lines) {
+    std::vector<std::vector<ChatSample>> samples(lines.size());
     std::vector<std::exception_ptr> failures(lines.size());
     std::atomic<std::size_t> next = 0;
     const auto work = [&](SampleEncoder& encoder) {
@@ -114,14 +113,14 @@ SampleFile::SampleFile(const ChatContext& context, const std::string& path, std:
   std::int64_t at = 0;
   for (std::vector<Line> lines = next_lines(reader, path); !lines.empty();
        lines = next_lines(reader, path))
-    for (const std::optional<ChatSample>& sample : workers.encode(lines)) {
-      if (!sample) continue;
-      lengths_.push_back(static_cast<std::int32_t>(sample->ids.size()));
-      begins_.push_back(at);
-      out.append_values(std::span(sample->ids));
-      out.append_values(std::span(sample->labels));
-      at += 2 * std::ssize(sample->ids);
-    }
+    for (const std::vector<ChatSample>& sample : workers.encode(lines))
+      for (const ChatSample& row : sample) {
+        lengths_.push_back(static_cast<std::int32_t>(row.ids.size()));
+        begins_.push_back(at);
+        out.append_values(std::span(row.ids));
+        out.append_values(std::span(row.labels));
+        at += 2 * std::ssize(row.ids);
+      }
   out.close(OutputFile::Sync::does_not);
   counts_ = workers.counts();
   if (at > 0) spool_ = std::make_unique<Spool>(file_.path);
@@ -134,11 +133,11 @@ SampleFile::Removed::~Removed() {
 
 SampleFile::~SampleFile() = default;
 
-void SampleFile::read(std::size_t sample, std::span<std::int32_t> ids,
+void SampleFile::read(std::size_t row, std::span<std::int32_t> ids,
                       std::span<std::int32_t> labels) const {
-  const auto length = static_cast<std::size_t>(lengths_[sample]) * sizeof(std::int32_t);
+  const auto length = static_cast<std::size_t>(lengths_[row]) * sizeof(std::int32_t);
   const std::byte* const at =
-      spool_->file.data() + static_cast<std::size_t>(begins_[sample]) * sizeof(std::int32_t);
+      spool_->file.data() + static_cast<std::size_t>(begins_[row]) * sizeof(std::int32_t);
   std::memcpy(ids.data(), at, length);
   std::memcpy(labels.data(), at + length, length);
 }

@@ -11,7 +11,8 @@
 
 namespace triax {
 
-/// Samples in the order of their lines, whatever the number of threads.
+/// Rows of samples in the order of their lines, whatever the number of threads: one row per sample,
+/// or two of preference data.
 class SampleFile {
  public:
   /// Encodes the lines of `path`, which may be compressed, into the file `spool`, which is removed
@@ -22,10 +23,10 @@ class SampleFile {
   SampleFile& operator=(const SampleFile&) = delete;
 
   std::size_t size() const { return lengths_.size(); }
-  /// Tokens of each sample, at most ChatContext::most_tokens.
+  /// Tokens of each row, at most ChatContext::most_tokens.
   const std::vector<std::int32_t>& lengths() const { return lengths_; }
-  /// Ids and labels of a sample, lengths()[i] each.
-  void read(std::size_t sample, std::span<std::int32_t> ids, std::span<std::int32_t> labels) const;
+  /// Ids and labels of a row, lengths()[i] each.
+  void read(std::size_t row, std::span<std::int32_t> ids, std::span<std::int32_t> labels) const;
   const ChatCounts& counts() const { return counts_; }
 
  private:
@@ -37,7 +38,7 @@ class SampleFile {
   struct Spool;
   Removed file_;
   std::vector<std::int32_t> lengths_;
-  std::vector<std::int64_t> begins_;  // of each sample in the spool, in numbers
+  std::vector<std::int64_t> begins_;  // of each row in the spool, in numbers
   ChatCounts counts_;
   std::unique_ptr<Spool> spool_;
 };

@@ -46,7 +46,7 @@ void write_numbers(hdf5::File& file, const char* name, std::int64_t all, std::in
 void write_rows(const SampleFile& samples, const SampleRows& rows, const RowForm& form,
                 const std::string& path) {
   const std::string working = path + ".tmp";
-  const std::int64_t tokens = rows.size() * form.length + 1;
+  const std::int64_t tokens = rows.size() * form.length + (form.last ? 1 : 0);
   {
     hdf5::File file(working, hdf5::File::Mode::create);
     for (const char* name : {"/tokens", "/labels"}) file.create_dataset(name, DType::i32, {tokens});
@@ -62,10 +62,13 @@ void write_rows(const SampleFile& samples, const SampleRows& rows, const RowForm
                 documents);
       write(first * form.length);
     }
-    ids.assign(1, form.fill);
-    labels.assign(1, ignored_label);
-    write(tokens - 1);
-    documents.insert(documents.end(), {tokens - 1, tokens});
+    if (form.last) {
+      ids.assign(1, form.fill);
+      labels.assign(1, ignored_label);
+      write(tokens - 1);
+      documents.push_back(tokens - 1);
+    }
+    documents.push_back(tokens);
     if (form.documents) {
       file.create_dataset("/documents", DType::i64, {std::ssize(documents)});
       write_numbers(file, "/documents", std::ssize(documents), 0, documents);

@@ -15,10 +15,11 @@ struct RowForm {
   std::int64_t length = 0;  // tokens
   std::int32_t fill = 0;    // id of the tokens that fill rows up
   bool documents = false;   // every sample is a document, and so is what fills a row up
+  bool last = true;         // of the files that are read as one: a token more follows the last row
 };
 
-/// Writes `rows` of `samples` to `path`; it gets its name when it is whole. One token more follows
-/// the last row, as a training sample is `length` inputs and a label behind them.
+/// Writes `rows` of `samples` to `path`; it gets its name when it is whole. A training sample is
+/// its inputs and a label behind them, so a token more follows the last row of the last file.
 void write_rows(const SampleFile& samples, const SampleRows& rows, const RowForm& form,
                 const std::string& path);
 

@@ -48,7 +48,7 @@ struct DocumentPlace {
   }
 };
 
-std::string json_text(const ShownSample& sample, const Tokenizer* tokenizer) {
+ordered_json json_of(const ShownSample& sample, const Tokenizer* tokenizer) {
   ordered_json tokens = ordered_json::array();
   DocumentPlace place;
   for (std::size_t i = 0; i < sample.ids.size(); ++i) {
@@ -59,18 +59,16 @@ std::string json_text(const ShownSample& sample, const Tokenizer* tokenizer) {
     if (tokenizer != nullptr) token["text"] = text_of(tokenizer, sample.ids[i]);
     tokens.push_back(std::move(token));
   }
-  return dumped({{"sample", sample.number},
-                 {"samples", sample.samples},
-                 {"trained", trained(sample)},
-                 {"tokens", tokens}},
-                1) +
-         "\n";
+  return {{"sample", sample.number},
+          {"samples", sample.samples},
+          {"trained", trained(sample)},
+          {"tokens", tokens}};
 }
 
 }  // namespace
 
 std::string sample_text(const ShownSample& sample, const Tokenizer* tokenizer, ShowStyle style) {
-  if (style == ShowStyle::json) return json_text(sample, tokenizer);
+  if (style == ShowStyle::json) return dumped(json_of(sample, tokenizer), 1) + "\n";
   const std::size_t fill = filled(sample), shown = sample.ids.size() - fill;
   std::string text = fmt::format("sample {} (an epoch has {}): {} tokens, {} train\n",
                                  sample.number, sample.samples, shown, trained(sample));
@@ -89,6 +87,22 @@ std::string sample_text(const ShownSample& sample, const Tokenizer* tokenizer, S
   }
   if (fill > 0) text += fmt::format("{} tokens of id {} fill the row\n", fill, sample.ids.back());
   return text;
+}
+
+std::string pair_text(const ShownSample& pair, const Tokenizer* tokenizer, ShowStyle style) {
+  const std::size_t row = pair.ids.size() / 2;
+  const auto half = [&](std::size_t begin) {
+    return ShownSample{pair.number, pair.samples, pair.ids.subspan(begin, row),
+                       pair.labels.subspan(begin, row)};
+  };
+  const ShownSample chosen = half(0), rejected = half(row);
+  if (style == ShowStyle::json)
+    return dumped(
+               {{"chosen", json_of(chosen, tokenizer)}, {"rejected", json_of(rejected, tokenizer)}},
+               1) +
+           "\n";
+  return "chosen answer of " + sample_text(chosen, tokenizer, style) + "rejected answer of " +
+         sample_text(rejected, tokenizer, style);
 }
 
 }  // namespace triax

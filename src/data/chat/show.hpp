@@ -19,8 +19,10 @@ struct ShownSample {
 enum class ShowStyle : std::uint8_t { plain, color, json };
 
 /// A line per token: number, id, with documents the document's number and the position in it, a *
-/// where the token trains (with color: in green), text in
-/// quotes. Equal tokens at the end that do not train are one line. `tokenizer` may be null.
+/// where the token trains (with color: in green), text in quotes. Equal tokens at the end that do
+/// not train are one line. `tokenizer` may be null.
 std::string sample_text(const ShownSample& sample, const Tokenizer* tokenizer, ShowStyle style);
+/// The same of a pair: its chosen and its rejected answer, halves of the sample.
+std::string pair_text(const ShownSample& pair, const Tokenizer* tokenizer, ShowStyle style);
 
 }  // namespace triax

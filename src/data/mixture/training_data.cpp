@@ -65,14 +65,21 @@ void TrainingData::check_lengths() const {
 
 void TrainingData::sample(std::int64_t index, std::span<std::int32_t> out,
                           std::span<std::int32_t> labels, std::span<std::uint8_t> starts) const {
-  std::size_t source = 0;
-  std::int64_t number = index - blend_->begin();
-  if (readers_.size() > 1) {
-    seek(index);
-    source = next();
-    number = cursor_->count(source) - 1;
-  }
-  readers_[source].sample(base_[source] + number, out, labels, starts);
+  const SamplePosition at = in_source(index);
+  readers_[at.source].sample(at.number, out, labels, starts);
+}
+
+SamplePosition TrainingData::position(std::int64_t index) const {
+  const SamplePosition at = in_source(index);
+  return {at.source, readers_[at.source].position(at.number).number};
+}
+
+// Source of a sample, and its number in the order in which the source is read.
+SamplePosition TrainingData::in_source(std::int64_t index) const {
+  if (readers_.size() == 1) return {0, base_[0] + index - blend_->begin()};
+  seek(index);
+  const std::size_t source = next();
+  return {source, base_[source] + cursor_->count(source) - 1};
 }
 
 void TrainingData::set_state(const BlendState& state) {

@@ -69,6 +69,37 @@ TEST_F(PrepareTest, FilesAreFoundAgainByTheirContent) {
   EXPECT_NE(prepared(file).train[0], other);
 }
 
+// Rows of a second file do not move: files are read as one.
+TEST_F(PrepareTest, FilesAreReadAsOne) {
+  DataConfig data = data_;
+  data.train = {directory_.file("a.jsonl", line("a", "x")),
+                directory_.file("b.jsonl", line("b", "y"))};
+  data.valid = data.train;
+  prepare_conversations(MPI_COMM_NULL, files_, conversation_, directory_.path("data"), 2, data);
+  EXPECT_EQ(data.valid, data.train);
+  const TokenReader reader(data.train, length, false, 1);
+  const TokenReader second({data.train[1]}, length, false, 1);
+  ASSERT_EQ(reader.samples(), 2);
+  std::vector<std::int32_t> ids(length + 1), alone(length + 1);
+  reader.sample(1, ids);
+  second.sample(0, alone);
+  EXPECT_EQ(ids, alone);
+}
+
+TEST_F(PrepareTest, PairsAreRowsInTurn) {
+  conversation_.format = "preference";
+  files_ = chat_files("qwen2", {"</s>"}, "");
+  const DataConfig data =
+      prepared(directory_.file("a.jsonl", R"({"prompt": "a", "chosen": "b", "rejected": "cc"})"));
+  const TokenReader reader(data.train, 2 * length, false, 1);
+  ASSERT_EQ(reader.samples(), 1);
+  std::vector<std::int32_t> ids(2 * length + 1), labels(2 * length + 1);
+  reader.sample(0, ids, labels);
+  const ChatContext context = chat_context(files_, conversation_, length);
+  EXPECT_EQ(trained_text(context, {ids, labels}), "b</s>|cc</s>");
+  EXPECT_EQ(ids.front(), ids[length]) << "the prompt is in both rows";
+}
+
 TEST_F(PrepareTest, PackedRowsHoldWholeSamplesAsDocuments) {
   std::string text;
   for (int i = 0; i < 20; ++i) text += line(std::string(static_cast<std::size_t>(i % 4), 'q'), "x");

@@ -21,11 +21,11 @@ void expect_equal(const ChatContext& context, const ordered_json& line,
   const auto ids = expected.at("ids").get<std::vector<std::int32_t>>();
   const auto mask = expected.at("mask").get<std::vector<int>>();
   const auto sample = SampleEncoder(context).encode(line);
-  ASSERT_EQ(sample.has_value(), std::ranges::count(mask, 1) > 0);
-  if (!sample) return;
-  EXPECT_EQ(sample->ids, ids);
+  ASSERT_EQ(!sample.empty(), std::ranges::count(mask, 1) > 0);
+  if (sample.empty()) return;
+  EXPECT_EQ(sample.front().ids, ids);
   for (std::size_t i = 0; i < ids.size(); ++i)
-    EXPECT_EQ(sample->labels[i], mask[i] == 1 ? ids[i] : -100) << "token " << i;
+    EXPECT_EQ(sample.front().labels[i], mask[i] == 1 ? ids[i] : -100) << "token " << i;
 }
 
 // Ids and masks that transformers makes: apply_chat_template(return_assistant_tokens_mask=True).
@@ -65,7 +65,10 @@ ChatContext context_of(const std::string& name, const ConversationConfig& config
 
 std::string trained_of(const ChatContext& context, const ordered_json& line) {
   const auto sample = SampleEncoder(context).encode(line);
-  return sample ? trained_text(context, *sample) : "nothing";
+  std::string text;
+  for (const ChatSample& row : sample)
+    text += (text.empty() ? "" : " / ") + trained_text(context, row);
+  return sample.empty() ? "nothing" : text;
 }
 
 TEST(SampleEncoder, TurnsAreFoundWithTheirEnds) {
@@ -109,17 +112,17 @@ TEST(SampleEncoder, TrainsOnAllOrOnTheLast) {
 
 TEST(SampleEncoder, LongSamplesAreCutAndCounted) {
   const ChatContext whole = context_of("chatml", chat_config());
-  const auto length = static_cast<int>(SampleEncoder(whole).encode(two_turns)->ids.size());
+  const auto length = static_cast<int>(SampleEncoder(whole).encode(two_turns).front().ids.size());
   const ChatContext shorter = context_of("chatml", chat_config(), length - 4);
   SampleEncoder encoder(shorter);
   const auto sample = encoder.encode(two_turns);
-  EXPECT_EQ(sample->ids.size(), static_cast<std::size_t>(length - 4));
+  EXPECT_EQ(sample.front().ids.size(), static_cast<std::size_t>(length - 4));
   EXPECT_EQ(encoder.counts().cut, 1);
   EXPECT_EQ(encoder.counts().cut_answers, 1);
   const ChatContext tiny = context_of("chatml", chat_config(), 3);
   SampleEncoder drops(tiny);
-  EXPECT_FALSE(drops.encode(two_turns).has_value());
-  EXPECT_FALSE(drops.encode(line_of({{"user", "a"}})).has_value());
+  EXPECT_TRUE(drops.encode(two_turns).empty());
+  EXPECT_TRUE(drops.encode(line_of({{"user", "a"}})).empty());
   EXPECT_EQ(drops.counts().without_answer, 2);
   EXPECT_EQ(drops.counts().cut_answers, 2);
   EXPECT_EQ(drops.counts().samples, 0);
@@ -132,10 +135,10 @@ TEST(SampleEncoder, PromptsAndAnswersAreEncodedApart) {
   EXPECT_EQ(trained_of(context, {{"prompt", "2+2="}, {"completion", "4"}}), "4</s>");
   const auto sample =
       SampleEncoder(context).encode({{"prompt", "</s>he"}, {"completion", "llo</s>"}});
-  EXPECT_EQ(trained_text(context, *sample), "llo</s></s>");
+  EXPECT_EQ(trained_text(context, sample.front()), "llo</s></s>");
   const std::int32_t end = *context.tokenizer.tokenizer->end_token();
-  EXPECT_EQ(std::ranges::count(sample->ids, end), 1) << "texts name no special tokens";
-  EXPECT_EQ(sample->ids.back(), end);
+  EXPECT_EQ(std::ranges::count(sample.front().ids, end), 1) << "texts name no special tokens";
+  EXPECT_EQ(sample.front().ids.back(), end);
   config.format = "instruction";
   const ChatContext alpaca = chat_context(chat_files("qwen2", {"</s>"}, ""), config, long_row);
   EXPECT_EQ(trained_of(alpaca, {{"instruction", "add"}, {"input", "1 2"}, {"output", "3"}}),
@@ -148,8 +151,46 @@ TEST(SampleEncoder, ChangedTextsAreEncodedInParts) {
   SampleEncoder encoder(context);
   const auto sample =
       encoder.encode(line_of({{"user", "e\u0301e\u0301"}, {"assistant", "o\u0308"}}));
-  EXPECT_EQ(trained_text(context, *sample), "\u00f6<|im_end|>");
+  EXPECT_EQ(trained_text(context, sample.front()), "\u00f6<|im_end|>");
   EXPECT_EQ(encoder.counts().seams, 1);
+}
+
+TEST(SampleEncoder, PairsTrainTheirAnswersAlone) {
+  ConversationConfig config = chat_config();
+  config.format = "preference";
+  const auto answer = [](const char* text) {
+    return line_of({{"assistant", text}}).at("messages");
+  };
+  const ordered_json line = {
+      {"prompt", line_of({{"user", "a"}, {"assistant", "one"}, {"user", "b"}}).at("messages")},
+      {"chosen", answer("two")},
+      {"rejected", answer("2")}};
+  for (const char* name : {"chatml", "chatml-marked"})
+    EXPECT_EQ(trained_of(context_of(name, config), line), "two<|im_end|> / 2<|im_end|>") << name;
+  const ordered_json texts = {{"prompt", "2+2="}, {"chosen", "4"}, {"rejected", "5"}};
+  EXPECT_EQ(trained_of(context_of("chatml", config), texts), "4</s> / 5</s>");
+  const ChatContext plain = chat_context(chat_files("qwen2", {"</s>"}, ""), config, long_row);
+  EXPECT_EQ(trained_of(plain, texts), "4</s> / 5</s>");
+  EXPECT_THAT(error_of([&] { (void)SampleEncoder(plain).encode(line); }),
+              HasSubstr("the tokenizer has no chat template"));
+}
+
+// Both rows are left out where one has no answer: a pair is never torn.
+TEST(SampleEncoder, APairWithoutOneAnswerIsDropped) {
+  ConversationConfig config = chat_config();
+  config.format = "preference";
+  const ordered_json texts = {{"prompt", "aaaa"}, {"chosen", "b"}, {"rejected", "c"}};
+  const ChatContext whole = chat_context(chat_files("qwen2", {"</s>"}, ""), config, long_row);
+  const auto rows = SampleEncoder(whole).encode(texts);
+  ASSERT_EQ(rows.size(), 2U);
+  const auto prompt = static_cast<int>(
+      std::ranges::count_if(rows.front().labels, [](std::int32_t label) { return label < 0; }));
+  const ChatContext shorter = chat_context(chat_files("qwen2", {"</s>"}, ""), config, prompt);
+  SampleEncoder encoder(shorter);
+  EXPECT_TRUE(encoder.encode(texts).empty());
+  EXPECT_EQ(encoder.counts().without_answer, 1);
+  EXPECT_EQ(encoder.counts().samples, 0);
+  EXPECT_EQ(encoder.counts().tokens, 0);
 }
 
 TEST(SampleEncoder, RefusesWithTheCause) {

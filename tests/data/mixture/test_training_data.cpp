@@ -92,6 +92,23 @@ TEST_F(TrainingDataTest, TheFirstSourceIsShuffledAsOneAloneTheOthersNot) {
   EXPECT_NE(a, b);
 }
 
+// Sample n of a source begins with token sample_length n of it.
+TEST_F(TrainingDataTest, KnowsWhereASampleLies) {
+  for (const bool several : {true, false}) {
+    if (!several) config_.data.sources.clear();
+    const TrainingData mixed = data();
+    for (const std::int64_t index : {0, 1, 17, 5, 1023, 1024, 4000}) {
+      const SamplePosition at = mixed.position(index);
+      const std::int64_t begin = at.source == 0 ? 0 : 1000;
+      if (several)
+        EXPECT_EQ(sample_of(mixed, index, sample_length).front(), begin + sample_length * at.number)
+            << index;
+      else
+        EXPECT_EQ(at.source, 0U);
+    }
+  }
+}
+
 TEST_F(TrainingDataTest, OneSourceIsItsReader) {
   config_.data.sources.clear();
   const TrainingData one = data();
