@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/executor/evaluator.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -17,6 +18,7 @@ std::int64_t samples_of(std::int64_t batches, std::int64_t batch, std::int64_t a
 Evaluator::Evaluator(TokenReader reader, const Config& config, const BatchShape& shape,
                      Executor executor, ProcessGrid& grid, DeviceArena* arena)
     : reader_(std::move(reader)),
+      config_(config),
       grid_(grid),
       samples_(samples_of(config.run.eval_steps, config.batch.global, reader_.samples())),
       global_batch_(config.batch.global),
@@ -25,8 +27,8 @@ Evaluator::Evaluator(TokenReader reader, const Config& config, const BatchShape&
       executor_(std::move(executor)),
       counts_(grid.pipeline_rank() == grid.shape().pipeline - 1 && grid.tensor_rank() == 0) {}
 
-std::optional<double> Evaluator::loss(const std::function<bool()>& continues) {
-  std::array<double, 2> sums{};  // of the losses, and of the label tokens
+std::optional<HeldOutLoss> Evaluator::loss(const std::function<bool()>& continues) {
+  std::array<double, 2 + pair_sums> sums{};  // of the losses, and of the label tokens; of pairs
   for (std::int64_t first = 0; first < samples_; first += global_batch_) {
     if (first > 0 && !continues()) return {};
     grid_.drain(batch_.pushed());
@@ -36,8 +38,11 @@ std::optional<double> Evaluator::loss(const std::function<bool()>& continues) {
     }
     StepInput input;
     input.batch = &batch_;
-    sums[0] += executor_.run(input).loss_sum;
-    sums[1] += static_cast<double>(batch_.label_tokens());
+    input.pairs = pair_options(config_, 0.0, 0.0);
+    const StepOutput output = executor_.run(input);
+    sums[0] += output.loss_sum;
+    sums[1] += static_cast<double>(input.pairs ? batch_.counts().pairs : batch_.label_tokens());
+    for (std::size_t i = 0; i < output.pairs.size(); ++i) sums[2 + i] += output.pairs[i];
   }
   if (!counts_) sums = {};
   const Stream host;
@@ -46,7 +51,10 @@ std::optional<double> Evaluator::loss(const std::function<bool()>& continues) {
     throw Error("validation has no loss",
                 fmt::format("all labels of its {} samples are {}", samples_, ignored_label),
                 "Check the labels in the files of data.valid, or raise run.eval_steps");
-  return sums[0] / sums[1];
+  if (config_.data.rows_per_sample == 1) return HeldOutLoss{sums[0] / sums[1]};
+  PairSums of_pairs{};
+  std::copy_n(sums.begin() + 2, of_pairs.size(), of_pairs.begin());
+  return HeldOutLoss{pair_loss_of(config_, of_pairs), pair_metrics(config_, of_pairs)};
 }
 
 }  // namespace triax

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/executor/executor.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -26,7 +27,7 @@ Executor::Executor(const Stream& stream, const Plan& plan, const Stage& stage,
       store_(store),
       optimizer_(optimizer),
       grid_(grid),
-      loss_sum_(store.memory(), "numbers"),
+      sums_(store.memory(), "numbers", sum_count),
       ahead_(store.wait()) {
   check(stage.use() == StageUse::run, "a stage built for planning (StageUse::plan) cannot run");
 }
@@ -34,7 +35,7 @@ Executor::Executor(const Stream& stream, const Plan& plan, const Stage& stage,
 StepOutput Executor::run(const StepInput& input) {
   input_ = &input;
   output_ = {};
-  loss_sum_.clear(stream_);
+  sums_.clear(stream_);
   ProgressBoard& board = grid_.board();
   const auto activity = optimizer_ != nullptr ? Activity::training : Activity::evaluation;
   board.set_activity(static_cast<int>(activity));
@@ -57,7 +58,7 @@ StepOutput Executor::run(const StepInput& input) {
   // may still be running.
   if (optimizer_ == nullptr) {
     grid_.drain(stream_);
-    output_.loss_sum = loss_sum_.read(stream_);
+    read_sums();
   }
   board.set_activity(static_cast<int>(Activity::between_steps));
   return output_;
@@ -232,20 +233,41 @@ Context Executor::context(const Op& op) {
           .training = optimizer_ != nullptr,
           .loss_scale = input_->loss_scale,
           .z_coefficient = input_->z_coefficient,
-          .loss_sum = loss_sum_.tensor(),
+          .loss_sum = loss_tensor(),
           .dropout_key = input_->dropout_key,
-          .first_sample = input_->batch->first_sample(op.microbatch)};
+          .first_sample = input_->batch->first_row(op.microbatch),
+          .embedding_noise = input_->embedding_noise,
+          .pairs = pairs_of(op)};
 }
 
-// A NonFiniteSearch runs a skipped step again: the device changes nothing before rearm().
+// Null unless the loss is one of pairs.
+const PairBatch* Executor::pairs_of(const Op& op) {
+  if (!input_->pairs) return nullptr;
+  const Tensor reference = input_->batch->reference(op.microbatch);
+  pairs_ = {*input_->pairs, input_->makes_reference ? Tensor{} : reference,
+            input_->makes_reference ? reference : Tensor{}, sums_.tensor().slice(0, 1, pair_sums)};
+  return &pairs_;
+}
+
+void Executor::read_sums() {
+  const std::span<const double> sums = sums_.read_all(stream_);
+  output_.loss_sum = sums.front();
+  std::ranges::copy(sums.subspan(1), output_.pairs.begin());
+}
+
+// A NonFiniteSearch runs a skipped step again: the device changes nothing before rearm(). Numbers
+// of pairs are never late: they are read here.
 void Executor::gradient_norm() {
   if (optimizer_->decides_on_device()) {
     const bool counts = stage_.has_head() && grid_.tensor_rank() == 0;
     output_.late = optimizer_->late_gradient_norm(stream_, grid_.everywhere(), input_->fp16_scale,
-                                                  counts ? loss_sum_.tensor() : Tensor{});
+                                                  counts ? loss_tensor() : Tensor{});
+    if (!input_->pairs) return store_.end_gradients();
+    grid_.drain(stream_);
+    read_sums();
   } else {
     grid_.drain(stream_);
-    output_.loss_sum = loss_sum_.read(stream_);
+    read_sums();
     output_.grad_norm =
         optimizer_->gradient_norm(stream_, grid_.world(), input_->fp16_scale,
                                   std::isfinite(output_.loss_sum) && input_->search == nullptr);
@@ -273,7 +295,7 @@ void Executor::search_forward(const Op& op, const Tensor& y) {
   input_->search->forward(stream_, chunk, op.layer, stage_.name(op.chunk, op.layer), y);
   if (layout_.has_output(op.chunk, op.layer)) return;
   grid_.drain(stream_);
-  input_->search->loss(loss_sum_.read(stream_), chunk, op.layer);
+  input_->search->loss(sums_.read(stream_), chunk, op.layer);
 }
 
 void Executor::recompute(const Op& op) {

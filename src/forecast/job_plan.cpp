@@ -15,7 +15,7 @@ namespace {
 
 std::int64_t longest_side(const Config& config) {
   const ModelConfig& model = config.model;
-  return std::max({config.batch.micro * config.data.sequence_length, std::int64_t{model.hidden},
+  return std::max({config.batch.micro * config.data.sample_length(), std::int64_t{model.hidden},
                    2 * std::int64_t{model.intermediate}, std::int64_t{model.vocabulary},
                    3 * std::int64_t{model.heads} * model.head_size});
 }

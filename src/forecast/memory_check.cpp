@@ -20,7 +20,7 @@ constexpr double countable = 4e18;  // bytes that fit an int64
 // gradients and optimizer states in float32, and generous frames of all layers for all
 // micro-batches.
 double most_bytes(const Config& config) {
-  const double rows = static_cast<double>(config.batch.micro) * config.data.sequence_length;
+  const double rows = static_cast<double>(config.batch.micro) * config.data.sample_length();
   const double width = std::max(config.model.hidden, config.model.intermediate);
   constexpr double widths_of_a_frame = 64.0;
   const double frames =
@@ -103,7 +103,7 @@ void check_plannable(const Config& config, const MemoryLimit& limit) {
         fmt::format("the job does not fit any machine's memory: about {}", size_text(all)),
         fmt::format("{:.4g} parameters; micro-batches of {} x {} tokens",
                     count_parameters(config.model), config.batch.micro,
-                    config.data.sequence_length),
+                    config.data.sample_length()),
         "Check the model's sizes, train_micro_batch_size_per_gpu and data.seq_length");
 }
 

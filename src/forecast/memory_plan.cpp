@@ -7,6 +7,7 @@
 #include "io/checkpoint/load/checkpoint_loader.hpp"
 #include "io/checkpoint/load/loader_options.hpp"
 #include "src/checkpoint/checkpoint.hpp"
+#include "src/config/preference.hpp"
 #include "src/executor/batch_loader.hpp"
 #include "src/executor/executor.hpp"
 #include "src/launch/own_checkpoints.hpp"
@@ -167,7 +168,7 @@ std::int64_t batch_bytes(const Config& config, const BatchShape& shape) {
 }
 
 std::int64_t number_bytes(const Config& config) {
-  const int executors = config.data.valid.empty() ? 1 : 2;
+  const int executors = 1 + (config.data.valid.empty() ? 0 : 1) + (needs_reference(config) ? 1 : 0);
   return StepVerdict::bytes() + FiniteTest::bytes() + executors * Executor::bytes();
 }
 

@@ -8,6 +8,7 @@
 #include "src/model/families/families.hpp"
 #include "src/model/families/linear_maps.hpp"
 #include "src/model/stage/stage.hpp"
+#include "src/plan/step_plan.hpp"
 #include "src/schedule/plan.hpp"
 #include "src/state/parameter_block.hpp"
 
@@ -68,7 +69,7 @@ double planning_bytes(const Config& config) {
   if (config.recompute.what == Recompute::layer) of_a_layer += 2.0;  // and dropped frames
   if (config.zero.stage >= 2) of_a_layer += 2.0;                     // reductions start and end
   if (config.zero.stage >= 3) of_a_layer += 6.0;                     // gathers, for each pass
-  if (!config.data.valid.empty()) of_a_layer += config.zero.stage >= 3 ? 4.0 : 1.0;
+  if (runs_evaluations(config)) of_a_layer += config.zero.stage >= 3 ? 4.0 : 1.0;
   double instructions =
       of_a_layer * (config.model.layers + 2.0) * static_cast<double>(config.batch.accumulation);
   if (offload.device == OffloadDevice::nvme) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/base/device/arena.hpp"
+#include "kernels/loss/pair_loss.hpp"
 #include "src/comm/interface/communicator.hpp"
 #include "src/comm/interface/planned_messages.hpp"
 #include "src/model/parameter.hpp"
@@ -25,11 +26,20 @@ struct BatchShape {
   bool fp8 = false;                       // Linear multiplies in 8 bits (kernels/matmul/fp8.hpp)
   bool documents = false;                 // Context::positions has the positions of the tokens
   std::int64_t past = 0;  // tokens before these; Context::cache holds their keys and values
+  bool pairs = false;     // sequences are pairs of a preference loss
   std::int64_t tokens() const { return batch * sequence; }
 };
 BatchShape batch_shape(std::int64_t batch, std::int64_t sequence, const TensorShard& shard,
                        DType type = DType::f32, DType gradient_type = DType::f32,
                        MemorySpace space = MemorySpace::host);
+
+/// A micro-batch of pairs: sequence 2 i is preferred to sequence 2 i + 1.
+struct PairBatch {
+  PairLossOptions options;
+  Tensor reference;  // (B) float64: log-probabilities under the reference model; empty: none
+  Tensor log_probs;  // (B) float64, for those of this model; empty: not wanted
+  Tensor sums;       // (pair_sums) float64; the head adds
+};
 
 /// State of one layer call on one micro-batch.
 struct Context {
@@ -56,10 +66,18 @@ struct Context {
   /// Takes the operands of weight gradients that Layer::weight_gradients computes later; null: the
   /// backward pass computes them.
   Arena* operands = nullptr;
+  float embedding_noise = 0.0F;  // largest noise on an element of a token's embedding, in training
+  const PairBatch* pairs = nullptr;  // of BatchShape::pairs: the loss is that of its pairs
 };
 
 /// Position of a dropout mask in the model.
-enum class DropoutPlace : std::uint8_t { embedding, attention, attention_output, mlp_output };
+enum class DropoutPlace : std::uint8_t {
+  embedding,
+  attention,
+  attention_output,
+  mlp_output,
+  embedding_noise
+};
 /// Key of a mask, from the step, the block (embedding: 0) and the position.
 std::uint64_t dropout_key(const Context& ctx, int layer, DropoutPlace place);
 /// Global index of the first element of a (tokens, width) activation on this rank.

@@ -6,6 +6,7 @@
 #include "kernels/activation/elementwise.hpp"
 #include "kernels/embedding/embedding.hpp"
 #include "kernels/random/dropout.hpp"
+#include "kernels/random/noise.hpp"
 #include "src/model/families/families.hpp"
 #include "src/model/packed/packed_rows.hpp"
 
@@ -88,6 +89,10 @@ void EmbeddingLayer::forward(const Context& ctx, const LayerParameters& params, 
       whole ? y : ctx.scratch.take("embedding rows", ctx.shape.type, {ctx.shape.rows, width_});
   embedding_forward(ctx.stream, partial, ctx.tokens, params.weights[0], vocabulary_.first, scale_);
   reduce_rows(ctx, partial, y).wait(ctx);
+  if (ctx.training && ctx.embedding_noise > 0.0F)
+    add_noise(ctx.stream, y,
+              {ctx.embedding_noise, dropout_key(ctx, 0, DropoutPlace::embedding_noise)},
+              first_element(ctx, width_));
   if (const PackedRows* packed = packed_rows(ctx); positions_ && packed != nullptr) {
     const Tensor rows =
         ctx.scratch.take("embedding rows", ctx.shape.type, {ctx.shape.rows, width_});

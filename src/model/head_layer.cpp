@@ -14,12 +14,14 @@
 namespace triax {
 
 struct HeadLayer::Scratch {
-  Tensor normed;  // (local_rows, E)
-  Tensor h;       // (rows, E)
-  Tensor logits;  // (chunk, V_local)
-  Tensor stats;   // (tensor size, chunk, 3)
-  Tensor loss;    // (chunk)
-  Tensor lse;     // (chunk)
+  Tensor normed;     // (local_rows, E)
+  Tensor h;          // (rows, E)
+  Tensor logits;     // (chunk, V_local)
+  Tensor stats;      // (tensor size, chunk, 3)
+  Tensor loss;       // (chunk); (rows) of pairs
+  Tensor lse;        // likewise
+  Tensor factors;    // (rows), of pairs only
+  Tensor log_probs;  // (B), of pairs only
   Scratch(Arena& arena, const BatchShape& shape, const TensorShard& shard, std::int64_t width,
           std::int64_t chunk, std::int64_t vocabulary) {
     normed = arena.take("normed input", shape.type, {shape.local_rows, width});
@@ -27,8 +29,12 @@ struct HeadLayer::Scratch {
                                 : normed;
     logits = arena.take("logits", shape.type, {chunk, vocabulary});
     stats = arena.take("softmax statistics", DType::f32, {shard.size, chunk, 3});
-    loss = arena.take("loss", DType::f32, {chunk});
-    lse = arena.take("lse", DType::f32, {chunk});
+    const std::int64_t kept = shape.pairs ? shape.rows : chunk;
+    loss = arena.take("loss", DType::f32, {kept});
+    lse = arena.take("lse", DType::f32, {kept});
+    if (!shape.pairs) return;
+    factors = arena.take("factors of rows", DType::f32, {kept});
+    log_probs = arena.take("log-probabilities", DType::f64, {shape.batch});
   }
 };
 
@@ -113,7 +119,8 @@ void HeadLayer::forward(const Context& ctx, const LayerParameters& params, const
   if (scale_ != 1.0F) scale(ctx.stream, scratch.normed, scratch.normed, scale_);
   const Tensor h = gather_rows(ctx, scratch.normed, scratch.h).wait(ctx);
   const Tensor dh(frame.data(), ctx.shape.type, {ctx.shape.rows, width_}, frame.space());
-  classify(ctx, params, h, dh, scratch);
+  ctx.pairs != nullptr ? classify_pairs(ctx, params, h, dh, scratch)
+                       : classify(ctx, params, h, dh, scratch);
 }
 
 void HeadLayer::classify(const Context& ctx, const LayerParameters& params, const Tensor& h,
@@ -131,33 +138,77 @@ void HeadLayer::classify(const Context& ctx, const LayerParameters& params, cons
       cross_entropy(ctx.stream, loss, logits, labels, vocabulary_.columns, ctx.loss_scale,
                     logit_options(ctx));
     else
-      loss_of_shards(ctx, loss, logits, labels, scratch);
+      loss_of_shards(ctx, loss, scratch.lse.slice(0, 0, n), logits, labels, scratch);
     add_sum(ctx.stream, ctx.loss_sum, loss);
     if (!ctx.training) continue;
-    const Gradient& projection = params.gradients.back();
-    if (!projection.data.empty())
-      matmul(ctx.stream, projection.data, logits.transposed(), rows,
-             {.accumulate = projection.accumulate || begin > 0});
-    matmul(ctx.stream, dh.slice(0, begin, n), logits, weight);
+    if (shard_.size > 1)
+      cross_entropy_backward(ctx.stream, logits, scratch.lse.slice(0, 0, n), labels,
+                             vocabulary_.first, vocabulary_.columns, ctx.loss_scale,
+                             logit_options(ctx));
+    use_gradient(params, ctx, rows, logits, dh.slice(0, begin, n), begin == 0);
   }
 }
 
-// Loss of rows whose logits are sharded over the tensor ranks. In training their gradient replaces
-// them.
-void HeadLayer::loss_of_shards(const Context& ctx, const Tensor& loss, const Tensor& logits,
-                               const Tensor& labels, const Scratch& scratch) const {
+// Gradients of the projection and of its rows, from that of their logits. `first`: chunk of rows.
+void HeadLayer::use_gradient(const LayerParameters& params, const Context& ctx, const Tensor& rows,
+                             const Tensor& logits, const Tensor& dh, bool first) const {
+  const Gradient& projection = params.gradients.back();
+  if (!projection.data.empty())
+    matmul(ctx.stream, projection.data, logits.transposed(), rows,
+           {.accumulate = projection.accumulate || !first});
+  matmul(ctx.stream, dh, logits, params.weights.back());
+}
+
+void HeadLayer::classify_pairs(const Context& ctx, const LayerParameters& params, const Tensor& h,
+                               const Tensor& dh, const Scratch& scratch) const {
+  const Tensor& weight = params.weights.back();
+  const std::int64_t all = ctx.shape.rows, chunk = scratch.logits.size(0);
+  const auto each_chunk = [&](const auto& use) {
+    for (std::int64_t begin = 0; begin < all; begin += chunk)
+      use(begin, std::min(chunk, all - begin));
+  };
+  const auto logits_of = [&](std::int64_t begin, std::int64_t n) {
+    const Tensor logits = scratch.logits.slice(0, 0, n);
+    matmul(ctx.stream, logits, h.slice(0, begin, n), weight.transposed());
+    return logits;
+  };
+  each_chunk([&](std::int64_t begin, std::int64_t n) {
+    loss_of_shards(ctx, scratch.loss.slice(0, begin, n), scratch.lse.slice(0, begin, n),
+                   logits_of(begin, n), ctx.labels.slice(0, begin, n), scratch);
+  });
+  compare_pairs(ctx, scratch);
+  if (!ctx.training) return;
+  each_chunk([&](std::int64_t begin, std::int64_t n) {
+    const Tensor logits = chunk < all ? logits_of(begin, n) : scratch.logits;
+    scaled_cross_entropy_backward(ctx.stream, logits, scratch.lse.slice(0, begin, n),
+                                  ctx.labels.slice(0, begin, n), vocabulary_.first,
+                                  vocabulary_.columns, ctx.loss_scale, logit_options(ctx),
+                                  scratch.factors.slice(0, begin, n));
+    use_gradient(params, ctx, h.slice(0, begin, n), logits, dh.slice(0, begin, n), begin == 0);
+  });
+}
+
+// Loss of pairs and factors of rows, from the cross-entropy of all rows.
+void HeadLayer::compare_pairs(const Context& ctx, const Scratch& scratch) const {
+  const PairBatch& pairs = *ctx.pairs;
+  pair_loss(
+      ctx.stream, {scratch.loss, ctx.labels, pairs.reference, ctx.shape.sequence}, pairs.options,
+      {ctx.training ? scratch.factors : Tensor{},
+       pairs.log_probs.empty() ? scratch.log_probs : pairs.log_probs, pairs.sums, ctx.loss_sum});
+}
+
+// Loss of rows whose logits are sharded over the tensor ranks, and their log-sum-exp.
+void HeadLayer::loss_of_shards(const Context& ctx, const Tensor& loss, const Tensor& lse,
+                               const Tensor& logits, const Tensor& labels,
+                               const Scratch& scratch) const {
   const std::int64_t n = labels.elements();
   const Tensor stats =
       scratch.stats.flat().slice(0, 0, shard_.size * n * 3).reshape({shard_.size, n, 3});
   const Tensor own = stats.slice(0, shard_.rank, 1).reshape({n, 3});
-  const Tensor lse = scratch.lse.slice(0, 0, n);
   cross_entropy_stats(ctx.stream, own, logits, labels, vocabulary_.first, vocabulary_.columns,
                       logit_options(ctx));
   ctx.tensor.all_gather(ctx.stream, stats, own).wait(ctx.stream);
   cross_entropy_loss(ctx.stream, loss, lse, stats, labels, logit_options(ctx));
-  if (!ctx.training) return;
-  cross_entropy_backward(ctx.stream, logits, lse, labels, vocabulary_.first, vocabulary_.columns,
-                         ctx.loss_scale, logit_options(ctx));
 }
 
 void HeadLayer::backward(const Context& ctx, const LayerParameters& params, const Tensor& x,

@@ -13,7 +13,8 @@ namespace triax {
 
 /// Computes the logits of a few rows at a time, replaces them by their gradient and uses that up,
 /// so that the (rows, V) matrix never exists. The forward pass therefore computes the projection's
-/// gradients too: the loss scale is known beforehand.
+/// gradients too: the loss scale is known beforehand. A loss of pairs needs the log-probabilities
+/// of whole sequences before any gradient: logits that do not fit at once are computed twice.
 class HeadLayer : public Layer {
  public:
   HeadLayer(const ModelConfig& model, const TensorShard& shard);
@@ -42,8 +43,13 @@ class HeadLayer : public Layer {
   std::int64_t chunk_rows(const BatchShape& shape) const;
   void classify(const Context& ctx, const LayerParameters& params, const Tensor& h,
                 const Tensor& dh, const Scratch& scratch) const;
-  void loss_of_shards(const Context& ctx, const Tensor& loss, const Tensor& logits,
-                      const Tensor& labels, const Scratch& scratch) const;
+  void classify_pairs(const Context& ctx, const LayerParameters& params, const Tensor& h,
+                      const Tensor& dh, const Scratch& scratch) const;
+  void compare_pairs(const Context& ctx, const Scratch& scratch) const;
+  void loss_of_shards(const Context& ctx, const Tensor& loss, const Tensor& lse,
+                      const Tensor& logits, const Tensor& labels, const Scratch& scratch) const;
+  void use_gradient(const LayerParameters& params, const Context& ctx, const Tensor& rows,
+                    const Tensor& logits, const Tensor& dh, bool first) const;
 
   LogitOptions logit_options(const Context& ctx) const {
     return {.soft_cap = soft_cap_, .z_coefficient = ctx.z_coefficient};

@@ -5,6 +5,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "src/config/preference.hpp"
 #include "src/model/stage/trained_parameters.hpp"
 #include "src/plan/layer_pools.hpp"
 #include "src/schedule/passes/passes.hpp"
@@ -119,10 +120,11 @@ Stage make_stage(const PlacedConfig& config, int stage, int tensor_rank, StageUs
 
 BatchShape batch_shape(const PlacedConfig& config, const TensorShard& shard) {
   BatchShape shape =
-      batch_shape(config.batch.micro, config.data.sequence_length, shard, config.precision.type,
-                  config.precision.gradient_type, config.place.space);
+      batch_shape(config.batch.micro * config.data.rows_per_sample, config.data.sequence_length,
+                  shard, config.precision.type, config.precision.gradient_type, config.place.space);
   shape.fp8 = config.precision.fp8;
   shape.documents = config.data.mask_documents;
+  shape.pairs = preference_loss(config) != nullptr;
   return shape;
 }
 
@@ -268,6 +270,10 @@ void check_optimizer(const PlacedConfig& config) {
 
 }  // namespace
 
+bool runs_evaluations(const Config& config) {
+  return !config.data.valid.empty() || needs_reference(config);
+}
+
 StepPlans step_plans(const PlacedConfig& config) {
   check_trainability(config.model);
   check_optimizer(config);
@@ -280,7 +286,7 @@ StepPlans step_plans(const PlacedConfig& config) {
                      error.what());
   }
   plans.peaks = verify(plans.training, plans.shape, PlanUse::training);
-  if (config.data.valid.empty()) return plans;
+  if (!runs_evaluations(config)) return plans;
   plans.evaluation = evaluation_plans(plans.shape);
   const std::vector<Peaks> evaluation = verify(plans.evaluation, plans.shape, PlanUse::evaluation);
   for (std::size_t s = 0; s < evaluation.size(); ++s)

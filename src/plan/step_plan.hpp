@@ -45,6 +45,9 @@ WholeBuffers whole_buffers(const StepPlans& plans, std::size_t stage);
 /// Their location is left empty.
 StateBuffers state_buffers(const StepPlans& plans, std::size_t stage);
 
+/// Whether a run has forward passes by the evaluation plan.
+bool runs_evaluations(const Config& config);
+
 /// UsageError where the schedule cannot be built for the job, or no tensor would be trained.
 StepPlans step_plans(const PlacedConfig& config);
 

@@ -25,7 +25,7 @@ std::array<double, all_axes.size()> bytes_of(const StageCosts& costs, const Plan
 
 Utilisation utilisation(const Config& config, const Machine& machine, double seconds) {
   const std::int64_t length = config.data.sequence_length;
-  const double tokens = static_cast<double>(config.batch.global) * static_cast<double>(length);
+  const double tokens = static_cast<double>(config.batch.global * config.data.sample_length());
   const ParallelConfig& grid = config.parallel;
   const double ranks = static_cast<double>(grid.data) * grid.pipeline * grid.tensor;
   const double seen =
@@ -45,7 +45,7 @@ StepPrice step_price(const PlacedConfig& config, const StepPlans& plans, const M
   const Timeline timeline = simulate(plans.training, plans.shape, times);
   StepPrice price;
   price.seconds = timeline.makespan;
-  price.tokens = static_cast<double>(config.batch.global) * config.data.sequence_length;
+  price.tokens = static_cast<double>(config.batch.global) * config.data.sample_length();
   price.utilisation = utilisation(config, machine, price.seconds);
   price.bubble = timeline.bubble();
   const double all = timeline.makespan * static_cast<double>(timeline.stages.size());

@@ -89,6 +89,36 @@ TEST_F(BatchLoaderTest, PositionsBeginAnewInEachDocument) {
   EXPECT_THAT(values(loader.positions(0)), ElementsAre(0, 1, 0, 0, 0, 0, -1, -1));
 }
 
+// A pair is two sequences: the label behind the first is not the token that begins the second.
+TEST_F(BatchLoaderTest, PairsAreTwoSequencesWithTheirReference) {
+  std::vector<std::int32_t> tokens(19), labels(19);
+  std::iota(tokens.begin(), tokens.end(), 0);
+  labels = tokens;
+  labels[8] = -100;  // of the rejected sequence of the second pair
+  for (const std::size_t i : {9, 10, 11}) labels[i] = -100;
+  labels[15] = -100;
+  const std::string file = labelled_file(directory_.path("pairs.h5"), tokens, labels);
+  const TokenReader reader({file}, 2 * length, false, 1);
+  BatchShape shape = batch_shape(4, length, {});
+  const std::int64_t bytes = BatchLoader::bytes_of({2, 2, 1}, shape);
+  shape.pairs = true;
+  EXPECT_EQ(BatchLoader::bytes_of({2, 2, 1}, shape), bytes + 4 * 8);
+  BatchLoader loader(reader, {2, 2, 1}, shape, 1, 0);
+  const ReferenceTable table = {{-1, -2, -3, -4, -5, -6}};
+  loader.set_reference(&table);
+  loader.load(Stream(), 0);
+  EXPECT_THAT(values(loader.tokens(0)), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
+  EXPECT_THAT(values(loader.labels(0)),
+              ElementsAre(1, 2, -1, 4, 5, -1, 7, -100, -1, -100, -100, -1));
+  EXPECT_THAT(loader.written(0), ElementsAre(-1, -2, -3, -4));
+  EXPECT_EQ(loader.counts().tokens, 5);
+  EXPECT_EQ(loader.counts().pairs, 1) << "the second has no rejected label";
+  EXPECT_EQ(loader.counts().chosen, 2);
+  loader.load(Stream(), 2, 3);
+  EXPECT_THAT(loader.written(0), ElementsAre(-5, -6, 0, 0));
+  EXPECT_EQ(loader.counts().pairs, 1) << "there is no fourth";
+}
+
 // The mapping's last page reads as zeros beyond the end of the file, and zeros are tokens too.
 TEST_F(BatchLoaderTest, AFileThatWasMadeShorterIsAnError) {
   const TokenReader tokens = reader();
