@@ -46,7 +46,7 @@ std::int64_t count_samples(const Config& config) {
   std::int64_t samples = 0;
   for (const auto& files : source_files(config.data))
     samples +=
-        TokenReader(files, config.data.sequence_length, config.data.shuffle, config.data.seed)
+        TokenReader(files, config.data.sample_length(), config.data.shuffle, config.data.seed)
             .samples();
   return samples;
 }

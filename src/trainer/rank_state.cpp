@@ -67,12 +67,17 @@ Allocations RankState::allocations(std::int64_t snapshot_bytes) const {
 
 TokenReader open_reader(const Config& config, const ProcessGrid& grid,
                         const std::vector<std::string>& files, bool shuffle, bool use) {
-  TokenReader reader(files, config.data.sequence_length, shuffle, config.data.seed, grid);
+  TokenReader reader(files, config.data.sample_length(), shuffle, config.data.seed, grid);
   reader.set_vocabulary(config.model.vocabulary);
   if (config.data.finds_documents())
     reader.find_documents(config.data.end_token, config.data.mask_end_token_loss);
   agreed(grid, [&] {
-    if (use && grid.rank() == 0) reader.check_ends();
+    if (!use || grid.rank() != 0) return;
+    reader.check_ends();
+    if (config.data.rows_per_sample > 1 && !reader.has_labels())
+      throw UsageError(fmt::format("{} has no labels", files.front()),
+                       "of a pair, answers alone have labels; the prompt has -100",
+                       "Name JSON lines, or files that a run has prepared from them");
   });
   return reader;
 }

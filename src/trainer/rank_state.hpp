@@ -26,7 +26,7 @@ struct RankState {
   RankState& operator=(const RankState&) = delete;
 
   std::size_t stage_index() const { return static_cast<std::size_t>(grid.pipeline_rank()); }
-  std::int64_t tokens_per_step() const { return config.batch.global * config.data.sequence_length; }
+  std::int64_t tokens_per_step() const { return config.batch.global * config.data.sample_length(); }
   /// Bytes by owner, as the owners count them. `snapshot_bytes`: of the copy that checkpoints are
   /// written from.
   Allocations allocations(std::int64_t snapshot_bytes) const;

@@ -2,6 +2,7 @@
 #include "src/trainer/step_runner.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "kernels/random/random.hpp"
@@ -36,26 +37,35 @@ void StepRunner::load_batch(std::int64_t sample) {
 
 // Label tokens of the global batch that is loaded. Ranks tell each other theirs only where
 // labels differ from the tokens: else every token is one.
-std::int64_t StepRunner::count_labels() {
-  if (!rank_.train_data.has_labels()) return rank_.tokens_per_step();
+LabelCounts StepRunner::count_labels() {
+  if (!rank_.train_data.has_labels() && !rank_.shape.pairs) return {rank_.tokens_per_step()};
   const bool counts = rank_.stage.has_head() && rank_.grid.tensor_rank() == 0;
-  double count = counts ? static_cast<double>(rank_.batch.label_tokens()) : 0.0;
+  const LabelCounts own = counts ? rank_.batch.counts() : LabelCounts{};
+  std::array<double, 3> sums = {static_cast<double>(own.tokens), static_cast<double>(own.pairs),
+                                static_cast<double>(own.chosen)};
+  const std::int64_t used = rank_.shape.pairs ? std::ssize(sums) : 1;
   const Stream host;
-  rank_.grid.world().all_reduce(host, Tensor(&count, {1})).wait(host);
-  return static_cast<std::int64_t>(count);
+  rank_.grid.world().all_reduce(host, Tensor(sums.data(), {used})).wait(host);
+  return {static_cast<std::int64_t>(sums[0]), static_cast<std::int64_t>(sums[1]),
+          static_cast<std::int64_t>(sums[2])};
 }
 
 StepInput StepRunner::input(std::int64_t step, const LossScaler& scaler,
-                            std::int64_t label_tokens) {
+                            const RunningStep& running) {
   const PlacedConfig& config = rank_.config;
   StepInput input;
   input.batch = &rank_.batch;
   if (scaler.enabled()) input.fp16_scale = scaler.scale();
   input.loss_scale = static_cast<float>(
-      scaler.scale() / static_cast<double>(std::max<std::int64_t>(label_tokens, 1)));
+      scaler.scale() / static_cast<double>(std::max<std::int64_t>(running.terms, 1)));
+  input.pairs = pair_options(config, static_cast<double>(running.labels.pairs),
+                             static_cast<double>(running.labels.chosen));
   input.z_coefficient = static_cast<float>(config.loss.z_coefficient);
   input.dropout_key =
       mix_key(mix_key(config.run.seed, "dropout"), static_cast<std::uint64_t>(step));
+  const double elements =
+      static_cast<double>(config.data.sequence_length) * static_cast<double>(config.model.hidden);
+  input.embedding_noise = static_cast<float>(config.run.neftune_noise_alpha / std::sqrt(elements));
   const std::int64_t updates = step - scaler.skipped();  // skipped steps count for nothing
   input.optimizer.learning_rate =
       learning_rate(config.scheduler, config.optimizer, updates, config.run.steps);
@@ -77,15 +87,18 @@ StepRunner::RunningStep StepRunner::start(std::int64_t step, std::int64_t sample
   load_batch(sample);
   LossScaler scaler = loss_scaler_;
   if (behind_pending) scaler.update(false);
-  running.label_tokens = count_labels();
-  if (running.label_tokens != rank_.tokens_per_step())
-    running.metrics.label_tokens = running.label_tokens;
-  running.input = input(step, scaler, running.label_tokens);
+  running.labels = count_labels();
+  running.terms = rank_.shape.pairs ? running.labels.pairs : running.labels.tokens;
+  if (running.terms == 0)
+    running.metrics.label_tokens = 0;
+  else if (running.labels.tokens != rank_.tokens_per_step())
+    running.metrics.label_tokens = running.labels.tokens;
+  running.input = input(step, scaler, running);
   if (stamps != nullptr) {
     stamps->end = stamp();
     running.input.stamps = stamps + 1;
   }
-  if (running.label_tokens > 0) running.output = executor_.run(running.input);
+  if (running.terms > 0) running.output = executor_.run(running.input);
   running.metrics.step = step;
   running.metrics.lr = running.input.optimizer.learning_rate;
   running.metrics.tokens = tokens;
@@ -105,7 +118,16 @@ StepSummary StepRunner::exchange(RunningStep& running, StepSummary own) {
   own.loss_sum = counts ? running.output.loss_sum : 0.0;
   const StepSummary all = share_.share(own, running.metrics);
   running.loss_sum = all.loss_sum;
+  if (rank_.shape.pairs) sum_pairs(running);
   return all;
+}
+
+// Collective.
+void StepRunner::sum_pairs(RunningStep& running) {
+  const bool counts = rank_.stage.has_head() && rank_.grid.tensor_rank() == 0;
+  if (counts) running.pairs = running.output.pairs;
+  const Stream host;
+  rank_.grid.world().all_reduce(host, Tensor(running.pairs.data(), {pair_sums})).wait(host);
 }
 
 StepMetrics StepRunner::numbers(const RunningStep& running) {
@@ -121,8 +143,9 @@ StepMetrics StepRunner::numbers(const RunningStep& running) {
     loss_sum = numbers.loss_sum;
   }
   const Clock::time_point now = Clock::now();
-  metrics.loss = without_sign_of_nan(
-      loss_sum / static_cast<double>(std::max<std::int64_t>(running.label_tokens, 1)));
+  metrics.loss =
+      without_sign_of_nan(loss_sum / static_cast<double>(std::max<std::int64_t>(running.terms, 1)));
+  if (rank_.shape.pairs) metrics.pairs = pair_metrics(config, running.pairs);
   metrics.grad_norm = without_sign_of_nan(metrics.grad_norm);
   metrics.step_seconds = seconds_between(std::max(running.begin, finished_), now);
   finished_ = now;

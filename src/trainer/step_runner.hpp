@@ -26,9 +26,12 @@ class StepRunner {
   struct RunningStep {
     StepInput input;
     StepOutput output;
-    StepMetrics metrics;            // without the numbers
-    double loss_sum = 0.0;          // of the whole model
-    std::int64_t label_tokens = 0;  // of the global batch; 0: the plan is not run
+    StepMetrics metrics;    // without the numbers
+    double loss_sum = 0.0;  // of the whole model
+    PairSums pairs{};       // likewise
+    LabelCounts labels;     // of the global batch
+    std::int64_t terms =
+        0;  // in the mean of the loss: label tokens or pairs; 0: the plan is not run
     std::int64_t sample = 0;
     Clock::time_point begin;
     /// Whether loss and gradient norm are still on the device.
@@ -66,8 +69,9 @@ class StepRunner {
 
  private:
   void load_batch(std::int64_t sample);
-  std::int64_t count_labels();
-  StepInput input(std::int64_t step, const LossScaler& scaler, std::int64_t label_tokens);
+  LabelCounts count_labels();
+  StepInput input(std::int64_t step, const LossScaler& scaler, const RunningStep& running);
+  void sum_pairs(RunningStep& running);
 
   RankState& rank_;
   StepShare share_;

@@ -15,6 +15,7 @@
 #include "src/checkpoint/optimizer_states.hpp"
 #include "src/checkpoint/resume_changes.hpp"
 #include "src/checkpoint/resume_data.hpp"
+#include "src/config/preference.hpp"
 #include "src/data/mixture/source_plan.hpp"
 #include "src/huggingface/final_export.hpp"
 #include "src/launch/own_checkpoints.hpp"
@@ -71,13 +72,37 @@ Trainer::Trainer(const LoadedJob& job, ProcessGrid& grid, std::optional<JobPlan>
                  rank_.layout, rank_.shape, rank_.buffers, rank_.messages, rank_.store, nullptr,
                  grid),
         grid, rank_.arena.get());
+  if (needs_reference(config_)) reference_.emplace(rank_);
   if (rank_.arena) rank_.arena->check_full();
   rank_.store.make_groups();
   prepare_weights();
   bad_steps_ = BadSteps(steps_.loss_scaler());
 }
 
+// Weights that training starts from.
+void Trainer::load_start() {
+  const FileScope working(grid_.watch());
+  if (config_.model.weights.empty())
+    return initialize_weights(rank_.stream, rank_.store, config_.run.seed, &rank_.optimizer);
+  start_.weights = load_weights(rank_.stream, rank_.store, config_.model, config_.model.weights,
+                                &rank_.optimizer, config_.run.seed);
+}
+
+// Returns whether the weights that training starts from are loaded: the reference needed them.
+bool Trainer::prepare_reference() {
+  if (!reference_) return false;
+  const bool missing = reference_->missing();
+  if (missing) {
+    load_start();
+    reference_->make();
+  }
+  rank_.batch.set_reference(&reference_->train());
+  if (evaluator_) evaluator_->set_reference(&reference_->valid());
+  return missing;
+}
+
 void Trainer::prepare_weights() {
+  const bool started = prepare_reference();
   const FileScope working(grid_.watch());
   if (const std::optional opened = checkpoint_to_resume(grid_, config_.checkpoint)) {
     const CheckpointReader& reader = *opened;
@@ -97,11 +122,8 @@ void Trainer::prepare_weights() {
     for (std::string line : {state_text(reader, states), average_text(reader, states),
                              newly_trained(reader, config_.model)})
       if (!line.empty()) start_.changes.push_back(std::move(line));
-  } else if (!config_.model.weights.empty()) {
-    start_.weights = load_weights(rank_.stream, rank_.store, config_.model, config_.model.weights,
-                                  &rank_.optimizer, config_.run.seed);
-  } else {
-    initialize_weights(rank_.stream, rank_.store, config_.run.seed, &rank_.optimizer);
+  } else if (!started) {
+    load_start();
   }
 }
 

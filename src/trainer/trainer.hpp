@@ -17,6 +17,7 @@
 #include "src/recipe/loss_spike.hpp"
 #include "src/trainer/bad_steps.hpp"
 #include "src/trainer/rank_state.hpp"
+#include "src/trainer/reference.hpp"
 #include "src/trainer/report/progress_texts.hpp"
 #include "src/trainer/report/run_record.hpp"
 #include "src/trainer/report/run_report.hpp"
@@ -68,6 +69,8 @@ class Trainer {
 
  private:
   void prepare_weights();
+  void load_start();
+  bool prepare_reference();
   std::vector<std::string> restore(const CheckpointReader& reader);
   void open_outputs(const std::vector<std::string>& hosts, RunRequests::Clock::time_point started);
   using RunningStep = StepRunner::RunningStep;
@@ -142,6 +145,7 @@ class Trainer {
   BestLoss best_;
   ProgressTexts texts_;
   std::optional<Evaluator> evaluator_;
+  std::optional<Reference> reference_;  // of a loss that compares with it
   RunStart start_;
   StepSummary step_summary_;                 // of all ranks, since the step before
   LossVerdict verdict_ = LossVerdict::none;  // of the step that was finished last

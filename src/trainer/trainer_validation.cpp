@@ -31,21 +31,21 @@ RunRequest Trainer::evaluate(std::int64_t steps_done, bool may_stop) {
     return std::chrono::duration<double>(Clock::now() - time).count();
   };
   RunRequest request = RunRequest::none;
-  const std::optional<double> loss = evaluator_->loss([&] {
+  std::optional<HeldOutLoss> held_out = evaluator_->loss([&] {
     request = look(seconds_since(batch));
     batch = Clock::now();
     return !may_stop || !stops(request);
   });
-  if (!loss) return request;
+  if (!held_out) return request;
   evaluation_seconds_ = seconds_since(begin);
   const FileScope working(grid_.watch());
-  if (leader())
-    record_->valid(steps_done - 1, without_sign_of_nan(*loss), position(steps_done).tokens);
-  if (losses_.within_limit(*loss)) {
+  held_out->loss = without_sign_of_nan(held_out->loss);
+  if (leader()) record_->valid(steps_done - 1, *held_out, position(steps_done).tokens);
+  if (losses_.within_limit(held_out->loss)) {
     losses_.prove(steps_done);
     checkpoints_.judge(losses_.within(), losses_.beyond());
   }
-  heed_validation(steps_done, *loss);
+  heed_validation(steps_done, held_out->loss);
   return RunRequest::none;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs on conversations: triax data show and triax train.
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -103,6 +104,26 @@ TEST_F(ChatRuns, PackedSamplesAreDocuments) {
       triax("train " + job() + " --set data.packing=true --set data.documents=join");
   EXPECT_EQ(joined.status, 2);
   EXPECT_THAT(joined.text, HasSubstr("the samples of a row would see each other"));
+}
+
+TEST_F(ChatRuns, PairsOfAnswersAreShownAndTrained) {
+  std::string lines;
+  for (int i = 0; i < 8; ++i)
+    lines += R"({"prompt": "number?", "chosen": "it is )" + std::to_string(i) +
+             R"(", "rejected": [{"role": "assistant", "content": "no"}]})" + "\n";
+  dir_.file("chats.jsonl", lines);
+  const std::string pairs = " --set data.format=preference --set loss.type=dpo";
+  const Outcome shown = show("--sample 3" + pairs);
+  EXPECT_THAT(shown.text, AllOf(HasSubstr("chosen answer of sample 3 (an epoch has 8): "),
+                                HasSubstr("rejected answer of sample 3"), HasSubstr("8 pairs, ")));
+  const Outcome run = triax("train " + job() + pairs);
+  EXPECT_EQ(run.status, 0) << run.text;
+  EXPECT_THAT(run.text,
+              AllOf(HasSubstr("a sample is a pair, 2 x 48 tokens"),
+                    HasSubstr("log-probabilities of the 8 pairs of"), HasSubstr("accuracy")));
+  const std::string metrics = contents(dir_.path("run/metrics.jsonl"));
+  const auto line = nlohmann::json::parse(metrics.substr(0, metrics.find('\n')));
+  EXPECT_NEAR(line.at("loss"), std::log(2.0), 1e-6) << "the model is its own reference";
 }
 
 TEST_F(ChatRuns, BadLinesAreNamed) {

@@ -9,6 +9,7 @@
 #include "io/checkpoint/checkpoint_reader.hpp"
 #include "src/inference/generate.hpp"
 #include "tests/io/rank_fixtures.hpp"
+#include "tests/parity/data/preference_job.hpp"
 #include "tests/parity/device_jobs.hpp"
 
 namespace triax::test {
@@ -69,6 +70,27 @@ TEST_F(OnDevice, MaskedDocumentsHaveTheLossesOfPytorch) {
     const GoldenCase golden = read_golden(name);
     expect_golden(golden,
                   train(MPI_COMM_WORLD, on_device(golden_job(golden, mixed_layout())), steps));
+  }
+}
+
+TEST_F(OnDevice, PreferencesHaveTheLossesOfTrl) {
+  Layout layout = mixed_layout();
+  layout.micro = preference_pairs / (2 * layout.data);
+  for (const char* name : {"dpo", "orpo", "dpo-lora"}) {
+    SCOPED_TRACE(name);
+    const SharedDirectory directory;
+    const auto expected = preference_curve(name).at("steps");
+    const auto found =
+        train(MPI_COMM_WORLD, on_device(preference_job(name, layout, directory.path("run"))),
+              preference_steps);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const double loss = expected[i].at("loss"), norm = expected[i].at("grad_norm");
+      EXPECT_NEAR(found[i].loss, loss, golden_loss_tolerance * loss) << i;
+      EXPECT_NEAR(found[i].grad_norm, norm, golden_norm_tolerance * norm) << i;
+      ASSERT_TRUE(found[i].pairs);
+      EXPECT_NEAR(found[i].pairs->chosen_reward,
+                  expected[i].at("rewards").at("chosen").get<double>(), 2e-5);
+    }
   }
 }
 

@@ -54,6 +54,37 @@ TEST(Dropout, IsOneLossCurveOnEveryGrid) {
   }
 }
 
+// NEFTune's noise is that of dropout's masks: by sample and element.
+TEST(Dropout, NoiseOnEmbeddingsIsOneLossCurveOnEveryGrid) {
+  const std::vector<Layout> layouts = {{.micro = 1, .recompute = 9},
+                                       {.tensor = 2, .micro = 2},
+                                       {.tensor = 2, .micro = 1, .sequence_parallel = false},
+                                       {.pipeline = 2, .micro = 2},
+                                       {.data = 2, .micro = 1, .zero = 3},
+                                       {.tensor = 2, .data = 2, .micro = 2}};
+  const GoldenCase golden = read_golden("gpt2-odd");
+  const auto job = [&](const Layout& layout, double alpha) {
+    auto made = golden_job(golden, layout);
+    made["neftune_noise_alpha"] = alpha;
+    return made;
+  };
+  constexpr std::int64_t few = 3;
+  const auto expected = train(MPI_COMM_SELF, job({.micro = 2}, 5.0), few);
+  const auto plain = train(MPI_COMM_SELF, job({.micro = 2}, 0.0), few);
+  EXPECT_GT(std::abs(expected[0].loss - plain[0].loss), 1e-5 * plain[0].loss);
+  for (const Layout& layout : layouts) {
+    if (layout.ranks() != world_size()) continue;
+    SCOPED_TRACE(layout.text());
+    const auto found = train(MPI_COMM_WORLD, job(layout, 5.0), few);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      EXPECT_NEAR(found[i].loss, expected[i].loss, golden_loss_tolerance * expected[i].loss) << i;
+      EXPECT_NEAR(found[i].grad_norm, expected[i].grad_norm,
+                  golden_norm_tolerance * expected[i].grad_norm)
+          << i;
+    }
+  }
+}
+
 TEST(Dropout, RecomputeDrawsTheSameMasks) {
   const GoldenCase golden = read_golden("gpt2-tiny");
   EXPECT_EQ(losses_of(alone(dropout_job(golden, {.micro = 2}))),

@@ -20,6 +20,11 @@ std::string duration(double seconds) {
 
 }  // namespace
 
+std::string pairs_text(const std::optional<PairMetrics>& pairs) {
+  return pairs ? fmt::format("  margin {:.3f}  accuracy {:.2f}", pairs->margin(), pairs->accuracy)
+               : std::string();
+}
+
 Progress::Progress(const std::string& mode, std::int64_t first_step, std::int64_t steps,
                    std::int64_t steps_per_print)
     : first_step_(first_step),
@@ -55,9 +60,9 @@ void Progress::step(const StepMetrics& metrics) {
   if (metrics.number() % interval_ != 0 && metrics.step != first_step_ && !last) return;
   const std::string norm = metrics.skipped ? (metrics.loss_scale ? "overflows" : "not finite")
                                            : fmt::format("{:.3f}", metrics.grad_norm);
-  say("step {:>6}/{}  loss {:.4f}  grad norm {}  lr {:.3g}  {:.0f} tokens/s  {} left\n",
-      metrics.number(), steps_, metrics.loss, norm, metrics.lr, metrics.tokens_per_second,
-      duration(left));
+  say("step {:>6}/{}  loss {:.4f}{}  grad norm {}  lr {:.3g}  {:.0f} tokens/s  {} left\n",
+      metrics.number(), steps_, metrics.loss, pairs_text(metrics.pairs), norm, metrics.lr,
+      metrics.tokens_per_second, duration(left));
 }
 
 void Progress::bar(const StepMetrics& metrics, double seconds_left) {
@@ -65,8 +70,9 @@ void Progress::bar(const StepMetrics& metrics, double seconds_left) {
   const auto full = static_cast<int>(width * metrics.number() / steps_);
   std::string cells(static_cast<std::size_t>(full), '=');
   cells.resize(width, ' ');
-  say("\r[{}] {}/{}  loss {:.4f}  {:.0f} tokens/s  {} left \033[K", cells, metrics.number(), steps_,
-      metrics.loss, metrics.tokens_per_second, duration(seconds_left));
+  say("\r[{}] {}/{}  loss {:.4f}{}  {:.0f} tokens/s  {} left \033[K", cells, metrics.number(),
+      steps_, metrics.loss, pairs_text(metrics.pairs), metrics.tokens_per_second,
+      duration(seconds_left));
   bar_open_ = true;
 }
 

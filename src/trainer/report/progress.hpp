@@ -10,6 +10,9 @@
 
 namespace triax {
 
+/// "  margin 0.123  accuracy 0.75": of rewards; empty without pairs.
+std::string pairs_text(const std::optional<PairMetrics>& pairs);
+
 class Progress {
  public:
   /// `mode`: "auto" (a bar where standard error is a terminal, else lines), "bar", "lines" or

@@ -40,11 +40,12 @@ void RunRecord::step(const StepMetrics& metrics) {
   log_problem();
 }
 
-void RunRecord::valid(std::int64_t step, double loss, std::int64_t tokens) {
-  metrics_.write_valid(step, loss, tokens);
-  monitors_.valid(step, loss);
+void RunRecord::valid(std::int64_t step, const HeldOutLoss& held_out, std::int64_t tokens) {
+  metrics_.write_valid(step, held_out.loss, tokens, held_out.pairs);
+  monitors_.valid(step, held_out.loss);
   pause();
-  spdlog::info("after {} of {} steps: validation loss {:.4f}", step + 1, steps_, loss);
+  spdlog::info("after {} of {} steps: validation loss {:.4f}{}", step + 1, steps_, held_out.loss,
+               pairs_text(held_out.pairs));
   log_problem();
 }
 

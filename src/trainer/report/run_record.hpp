@@ -8,6 +8,7 @@
 #include "io/metrics/metrics_writer.hpp"
 #include "src/config/config.hpp"
 #include "src/config/outputs.hpp"
+#include "src/executor/evaluator.hpp"
 #include "src/trainer/report/progress.hpp"
 #include "src/trainer/report/run_monitors.hpp"
 
@@ -22,7 +23,7 @@ class RunRecord {
  public:
   RunRecord(const Config& config, const OutputConfig& outputs, std::int64_t first_step);
   void step(const StepMetrics& metrics);
-  void valid(std::int64_t step, double loss, std::int64_t tokens);
+  void valid(std::int64_t step, const HeldOutLoss& held_out, std::int64_t tokens);
   void rollback(const RollbackMetrics& rollback);
   /// Adds a line to events.jsonl.
   void event(const std::string& kind, const nlohmann::ordered_json& fields);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "io/checkpoint/checkpoint_directory.hpp"
+#include "src/config/preference.hpp"
 #include "src/data/mixture/source_plan.hpp"
 #include "src/forecast/dry_run.hpp"
 #include "src/forecast/process_memory.hpp"
@@ -70,6 +71,17 @@ std::string trained_text(const Trainability& model, const TrainedParameters& cou
                      1e-6 * static_cast<double>(count.trained),
                      1e-6 * static_cast<double>(count.all), some ? "only" : "frozen",
                      fmt::join(some ? model.train_only : model.freeze, ", "));
+}
+
+std::string loss_text(const Config& config) {
+  const PreferenceLoss* const loss = preference_loss(config);
+  if (loss == nullptr) return {};
+  std::string text =
+      fmt::format("loss {}: {}; beta {:g}", loss->name, loss->meaning, config.loss.beta);
+  if (loss->margin) text += fmt::format(", gamma {:g}", config.loss.simpo_gamma);
+  if (config.loss.label_smoothing > 0.0)
+    text += fmt::format(", label smoothing {:g}", config.loss.label_smoothing);
+  return text + fmt::format("; a sample is a pair, 2 x {} tokens", config.data.sequence_length);
 }
 
 std::string validation_text(const Config& config, std::int64_t samples) {
@@ -183,7 +195,8 @@ void log_job(const RunFacts& run) {
       "{:.2f}M parameters, batch {} = micro {} x accumulation {} x data {}, {} tokens per step",
       1e-6 * static_cast<double>(parameters.all), config.batch.global, config.batch.micro,
       config.batch.accumulation, config.parallel.data,
-      config.batch.global * config.data.sequence_length);
+      config.batch.global * config.data.sample_length());
+  log_unless_empty(loss_text(config));
   log_unless_empty(trained_text(config.model.trainability, parameters));
   spdlog::info("precision {}", precision_text(config.precision));
   spdlog::info("{} tokens of training data, {} samples per epoch", run.data.tokens(),

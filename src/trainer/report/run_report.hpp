@@ -47,6 +47,9 @@ std::string precision_text(const PrecisionConfig& precision);
 /// "1.20M of 124.44M parameters trained; frozen: model.embed_tokens"; empty if all are trained.
 std::string trained_text(const Trainability& model, const TrainedParameters& count);
 
+/// "loss dpo: ...; beta 0.1; a sample is a pair, 2 x 512 tokens"; empty for the next token's loss.
+std::string loss_text(const Config& config);
+
 /// "validation: 640 samples = 10 global batches, each 50 steps and at the end", and the key that
 /// limits it; empty without validation.
 std::string validation_text(const Config& config, std::int64_t samples);

@@ -45,7 +45,7 @@ TEST(RunRecord, FeedsTensorBoardAndOpenMetrics) {
   {
     RunRecord record(config, outputs, 0);
     record.step(metrics_at(0));
-    record.valid(0, 3.5, 100);
+    record.valid(0, {3.5}, 100);
     EXPECT_THAT(contents(outputs.openmetrics), HasSubstr("triax_running{"));
     EXPECT_THAT(contents(outputs.openmetrics), HasSubstr("} 4.5\n")) << "seconds left";
   }
