@@ -116,6 +116,32 @@ void read_chat(AxolotlJob& job, const std::string& path, bool sharegpt, DatasetF
   check_thoughts(job, path);
 }
 
+// Pairs of answers, as `rl` trains them. None: the type is another, which is an error.
+std::optional<DatasetFormat> pair_format(AxolotlJob& job, const std::string& path) {
+  const std::string key = path + ".type";
+  const std::string type = job.text(key).value_or("chat_template.default");
+  const bool whole = type == "chat_template.argilla_chat" || type == "chat_template.argilla";
+  if (!whole && type != "chat_template" && type != "chat_template.default") {
+    job.refuse(key, fmt::format("\"{}\" is not built for pairs of answers. Use "
+                                "chat_template.default (messages, chosen, rejected), or "
+                                "chat_template.argilla_chat (whole conversations): write the data "
+                                "in such lines",
+                                type));
+    return {};
+  }
+  DatasetFormat format;
+  format.format = "preference";
+  if (!whole)
+    add_field(format.fields, "prompt", job.text(path + ".field_messages").value_or("messages"));
+  for (const char* field : {"chosen", "rejected"})
+    if (const auto name = job.text(path + ".field_" + field))
+      add_field(format.fields, field, *name);
+  read_message_fields(job, path, format.fields);
+  read_roles(job, path, format.roles);
+  read_template(job, path, format);
+  return format;
+}
+
 }  // namespace
 
 std::optional<DatasetFormat> dataset_format(AxolotlJob& job, const std::string& path) {
@@ -126,6 +152,7 @@ std::optional<DatasetFormat> dataset_format(AxolotlJob& job, const std::string& 
                "chat_template, or with instruction, input and output for type: alpaca");
     return {};
   }
+  if (job.is_on("rl")) return pair_format(job, path);
   const std::string type = job.text(key).value_or("chat_template");
   DatasetFormat format;
   format.all_trains = job.boolean("train_on_inputs").value_or(false);

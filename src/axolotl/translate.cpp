@@ -110,6 +110,7 @@ AxolotlJob translated(const std::string& text, const std::string& file, ErrorLis
   translate_model(job);
   translate_adapter(job);
   translate_data(job);
+  translate_preference(job);
   translate_steps(job);
   translate_optimizer(job);
   add_export(job);

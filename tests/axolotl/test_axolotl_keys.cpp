@@ -27,6 +27,7 @@ struct Case {
 };
 
 const std::string dataset = "datasets:\n  - path: chat.jsonl\n    type: chat_template\n    ";
+const std::string dpo = "rl: dpo\n", simpo = "rl: simpo\ncpo_alpha: 0\n";
 
 std::vector<Case> model_cases() {
   const std::string lora = "adapter: lora\nlora_r: 4\nlora_alpha: 8\n";
@@ -176,6 +177,16 @@ std::vector<Case> data_cases() {
       {"shuffle_merged_datasets", "shuffle_merged_datasets: false", "data.shuffle", false},
       {"train_on_inputs", "train_on_inputs: true", "data.train_on", "all"},
       {"sample_packing", "sample_packing: true", "data.packing", true},
+      {"rl", dpo, "loss.type", "dpo"},
+      {"rl_beta", dpo + "rl_beta: 0.3", "loss.beta", 0.3},
+      {"dpo_beta", dpo + "dpo_beta: 0.3", "loss.beta", 0.3},
+      {"dpo_loss_type", dpo + "dpo_loss_type: [sigmoid]", "loss.type", "dpo"},
+      {"dpo_label_smoothing", dpo + "dpo_label_smoothing: 0.1", "loss.label_smoothing", 0.1},
+      {"orpo_alpha", "rl: orpo\norpo_alpha: 0.2", "loss.beta", 0.2},
+      {"simpo_gamma", simpo + "simpo_gamma: 0.7", "loss.simpo_gamma", 0.7},
+      {"cpo_alpha", simpo, "loss.type", "simpo"},
+      {"neftune_noise_alpha", "neftune_noise_alpha: 5", "neftune_noise_alpha", 5.0},
+      {"noisy_embedding_alpha", "noisy_embedding_alpha: 5", "neftune_noise_alpha", 5.0},
       {"use_tensorboard", "use_tensorboard: true", "run.tensorboard", true},
       {"datasets.path", "", "data.train", {"chat.jsonl"}},
       {"datasets.data_files",
@@ -198,6 +209,15 @@ std::vector<Case> data_cases() {
        dataset + "field_tools: functions",
        "data.fields",
        {{"tools", "functions"}}},
+      {"datasets.field_chosen",
+       dpo + dataset + "field_chosen: good",
+       "data.fields",
+       {{"chosen", "good"}, {"prompt", "messages"}}},
+      {"datasets.field_rejected",
+       dpo +
+           "datasets: [{path: chat.jsonl, type: chat_template.argilla_chat, field_rejected: bad}]",
+       "data.fields",
+       {{"rejected", "bad"}}},
       {"datasets.message_property_mappings",
        dataset + "message_property_mappings: {role: from, content: value}",
        "data.fields",

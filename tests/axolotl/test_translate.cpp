@@ -279,6 +279,19 @@ TEST_F(Translate, WhatATrainerOfTextCannotDoIsRefused) {
   EXPECT_THAT(refusal("datasets: [{path: hf}]\n"), Not(HasSubstr("has no file of JSON lines")));
 }
 
+TEST_F(Translate, LossesOfPairs) {
+  const json job = job_of("rl: orpo\nrl_beta: 0.2\n");
+  EXPECT_EQ(job.at("data").at("format"), "preference");
+  EXPECT_EQ(job.at("loss"), (json{{"type", "orpo"}, {"beta", 0.2}}));
+  EXPECT_THAT(refusal("rl: kto\n"),
+              HasSubstr("rl: \"kto\" is not built. Set it to dpo, orpo or simpo"));
+  EXPECT_THAT(refusal("rl: simpo\n"), HasSubstr("rl: SimPO has no cross-entropy beside it"));
+  EXPECT_THAT(refusal("rl: dpo\ndpo_loss_type: [ipo]\n"), HasSubstr("dpo_loss_type: only"));
+  EXPECT_THAT(refusal("rl: dpo\ndatasets: [{path: chat.jsonl, type: chatml.intel}]\n"),
+              HasSubstr("\"chatml.intel\" is not built for pairs of answers"));
+  EXPECT_EQ(job_of("rl: false\n").at("data").at("format"), "chat");
+}
+
 // Keys that another one makes useless are named, too.
 TEST_F(Translate, NoKeyIsLeftOutInSilence) {
   std::vector<std::string> notes;
