@@ -2,7 +2,7 @@
 #pragma once
 // Device bodies, as in kernels.hpp, of operations on optimizer states: averages of weights, Muon.
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/optimizer/muon.hpp"
+#include "kernels/optimizer/orthogonal/muon.hpp"
 #include "kernels/optimizer/weight_average.hpp"
 
 namespace triax::cuda {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Muon in plain loops and double precision: the oracle of kernels/optimizer/muon.hpp and
+// Muon in plain loops and double precision: the oracle of kernels/optimizer/orthogonal/muon.hpp and
 // orthogonalize.hpp. torch.optim.Muon without its rounding to bfloat16.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <vector>
 
-#include "kernels/optimizer/muon.hpp"
+#include "kernels/optimizer/orthogonal/muon.hpp"
 #include "kernels/optimizer/orthogonal/orthogonalize.hpp"
 
 namespace triax::reference {

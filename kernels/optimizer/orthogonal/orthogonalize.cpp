@@ -7,7 +7,7 @@
 #include "kernels/activation/elementwise.hpp"
 #include "kernels/matmul/matmul.hpp"
 #include "kernels/optimizer/grad_norm.hpp"
-#include "kernels/optimizer/muon.hpp"
+#include "kernels/optimizer/orthogonal/muon.hpp"
 
 namespace triax {
 namespace {

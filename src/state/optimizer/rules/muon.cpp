@@ -2,7 +2,7 @@
 // Muon (Jordan et al. 2024), as torch.optim.Muon, for the matrices of blocks; AdamW for all other
 // tensors. Names of parameters are PyTorch's; muon_lr, adam_lr and betas DeepSpeed's, adamw_eps
 // Moonlight's.
-#include "kernels/optimizer/muon.hpp"
+#include "kernels/optimizer/orthogonal/muon.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/optimizer/muon.hpp"
+#include "kernels/optimizer/orthogonal/muon.hpp"
 
 #include "kernels/cuda/state_kernels.hpp"
-#include "kernels/optimizer/muon_update.hpp"
+#include "kernels/optimizer/orthogonal/muon_update.hpp"
 #include "kernels/optimizer/update.hpp"
 
 namespace triax {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/optimizer/muon.hpp"
+#include "kernels/optimizer/orthogonal/muon.hpp"
 
 #include "kernels/reference/muon.hpp"
 #include "tests/kernels/optimizer/stepped_state.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Muon (Jordan et al. 2024), as torch.optim.Muon, on a flat range of matrices: all of its step but
-// the orthogonalisation, which takes whole matrices (orthogonal/orthogonalize.hpp).
+// the orthogonalisation, which takes whole matrices (orthogonalize.hpp).
 #include <limits>
 #include <optional>
 

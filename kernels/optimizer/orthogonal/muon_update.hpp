@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "kernels/base/device/host_device.hpp"
-#include "kernels/optimizer/muon.hpp"
+#include "kernels/optimizer/orthogonal/muon.hpp"
 
 namespace triax {
 
