@@ -48,6 +48,8 @@ SchedulerConfig scheduler_config(const Settings& settings);
 /// Resolves ZeRO's settings: FSDP's names for them, "auto" sizes, shard groups that must divide the
 /// data ranks. After resolve_grid.
 void resolve_memory(Settings& settings, const ModelConfig& model, ErrorList& errors);
+/// The part of resolve_training for the type of the parameters.
+void resolve_precision(Settings& settings, ErrorList& errors);
 /// Resolves the type of the gradients. After resolve_memory: it depends on the ZeRO stage.
 void resolve_gradients(Settings& settings, ErrorList& errors);
 /// Checks that the keys of offloaded state agree. Directories that do not exist go to `missing`.

@@ -63,5 +63,27 @@ TEST_F(Precision, TwoPrecisionsAtOnceAreAnError) {
               testing::AllOf(HasSubstr("bf16"), HasSubstr("fp16")));
 }
 
+// Gradients are summed between ranks in the type they are kept in.
+TEST_F(Precision, CommunicationTypesThatAreNotTheGradientsAreRefused) {
+  const std::string bf16 = R"(, "bf16": {"enabled": true})",
+                    fp16 = R"(, "fp16": {"enabled": true})";
+  const std::string wide = R"(, "data_types": {"grad_accum_dtype": "fp32"})";
+  const auto asks = [](const std::string& type) {
+    return R"(, "communication_data_type": ")" + type + "\"";
+  };
+  for (const std::string& more : {asks("fp32"), bf16 + asks("bf16"), bf16 + asks("fp32"),
+                                  fp16 + asks("FP16"), bf16 + wide + asks("fp32")})
+    EXPECT_EQ(error(more), "") << more;
+  for (const std::string& model : {bf16 + R"(, "zero_optimization": {"stage": 1})", fp16})
+    EXPECT_THAT(error(model + asks("fp32")),
+                testing::AllOf(HasSubstr("communication_data_type: \"fp32\", but gradients are"),
+                               HasSubstr("Set data_types.grad_accum_dtype to \"fp32\"")));
+  EXPECT_THAT(error(fp16 + wide + asks("fp16")),
+              HasSubstr("Leave out this key or data_types.grad_accum_dtype"));
+  EXPECT_THAT(error(asks("bf16")), HasSubstr("gradients are kept in fp32"));
+  EXPECT_THAT(error(asks("fp8")), HasSubstr("communication_data_type"));
+  EXPECT_EQ(config(bf16 + asks("bf16")).precision.gradient_type, DType::bf16);
+}
+
 }  // namespace
 }  // namespace triax
