@@ -15,7 +15,7 @@
 #include "src/huggingface/weights_check.hpp"
 #include "src/launch/threads.hpp"
 #include "src/trainer/epoch_steps.hpp"
-#include "src/trainer/report/run_report.hpp"
+#include "src/trainer/report/run_warnings.hpp"
 
 namespace triax {
 namespace {

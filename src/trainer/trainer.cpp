@@ -23,6 +23,7 @@
 #include "src/launch/run_directory.hpp"
 #include "src/state/weights/initial_weights.hpp"
 #include "src/trainer/choose_tokenizer.hpp"
+#include "src/trainer/report/run_costs.hpp"
 #include "src/trainer/start_up.hpp"
 #include "src/version/version.hpp"
 

@@ -4,17 +4,15 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <vector>
 
-#include "io/checkpoint/checkpoint_directory.hpp"
 #include "src/config/preference.hpp"
 #include "src/data/mixture/source_plan.hpp"
 #include "src/forecast/dry_run.hpp"
-#include "src/forecast/process_memory.hpp"
 #include "src/launch/offload_location.hpp"
 #include "src/launch/requeue.hpp"
 #include "src/recipe/lr_report.hpp"
+#include "src/trainer/report/run_warnings.hpp"
 #include "src/version/build_facts.hpp"
 #include "src/version/version.hpp"
 
@@ -24,11 +22,6 @@ namespace {
 const char* name_of(OffloadDevice device) {
   if (device == OffloadDevice::none) return "none";
   return device == OffloadDevice::cpu ? "cpu" : "nvme";
-}
-
-// Name of the type in the keys of a job.
-const char* key_name_of(DType type) {
-  return type == DType::f32 ? "fp32" : type == DType::f16 ? "fp16" : "bf16";
 }
 
 std::string zero_text(const PlacedConfig& config) {
@@ -90,79 +83,6 @@ std::string validation_text(const Config& config, std::int64_t samples) {
                      samples, (samples + config.batch.global - 1) / config.batch.global,
                      config.run.eval_interval,
                      config.run.eval_steps == 0 ? "; run.eval_steps limits it" : "");
-}
-
-std::vector<std::string> config_warnings(const PlacedConfig& config) {
-  std::vector<std::string> lines;
-  const int group = shard_size(config);
-  if (config.zero.shard_by_hpz && group < config.parallel.data)
-    lines.push_back(
-        fmt::format("zero_optimization.zero_hpz_partition_size: everything that ZeRO-{} shards is "
-                    "sharded over {} data ranks, in {} copies, as by mics_shard_size; ZeRO++ would "
-                    "do so for the parameters only and shard the rest over all {}",
-                    config.zero.stage, group, config.parallel.data / group, config.parallel.data));
-  if (config.checkpoint.async == AsyncWrites::where_it_fits && !takes_copy(config))
-    lines.emplace_back(
-        "checkpoint.async: training waits while checkpoints are written, because a copy of the "
-        "state does not fit into memory");
-  const CheckpointConfig& files = config.checkpoint;
-  if ((files.striping_factor > 0 || files.striping_unit > 0) && !takes_stripes(files.directory))
-    lines.push_back(fmt::format(
-        "checkpoint.striping_factor and striping_unit are not applied: MPI-IO reads the text "
-        "before the colon in {} as the name of a file system. Set checkpoint.directory to a path "
-        "without a colon, or set the stripes of that directory (lfs setstripe)",
-        files.directory));
-  if (config.batch.accumulation > 1 && config.precision.gradient_type != DType::f32)
-    lines.push_back(
-        fmt::format("gradients of {} micro-batches are summed in {}, which loses small values. Set "
-                    "data_types.grad_accum_dtype to fp32 to sum them in float32, with 2 more bytes "
-                    "per parameter",
-                    config.batch.accumulation, key_name_of(config.precision.gradient_type)));
-  const auto add_without_inputs = [&](bool asked, const char* key, const char* what) {
-    if (asked && config.recompute.what != Recompute::layer)
-      lines.push_back(fmt::format(
-          "activation_checkpointing.{} has nothing to {}: no layer is recomputed from its input. "
-          "Set activation_checkpointing.number_checkpoints to recompute layers",
-          key, what));
-  };
-  add_without_inputs(config.recompute.partition_inputs, "partition_activations", "cut");
-  add_without_inputs(config.recompute.inputs_on_host, "cpu_checkpointing", "move");
-  if (config.zero.stage > 0 && group == 1 && config.parallel.data > 1)
-    lines.push_back(
-        fmt::format("ZeRO-{} shards nothing: the groups have one data rank (one per node, or "
-                    "mics_shard_size 1), so each of the {} keeps all state. Place several data "
-                    "ranks on a node, or leave out HYBRID_SHARD or mics_shard_size",
-                    config.zero.stage, config.parallel.data));
-  if (!config.data.valid.empty() && config.run.eval_interval == 0)
-    lines.emplace_back(
-        "data.valid is never read: run.eval_interval is 0. Set run.eval_interval to the steps from "
-        "one validation to the next");
-  if (config.run.time_limit > 0.0 && config.run.stop_before_end == 0.0)
-    lines.emplace_back(
-        "run.time_limit has no effect: run.stop_before_end is 0. Set run.stop_before_end to the "
-        "time of one step and two checkpoints");
-  if (config.run.loss_spike.action == SpikeAction::stop && config.checkpoint.interval == 0)
-    lines.emplace_back(
-        "run.loss_spike.action \"stop\" ends the run without a checkpoint: checkpoint.interval is "
-        "0. Set checkpoint.interval to the number of steps that may be lost");
-  for (std::string& line : rate_warnings(config)) lines.push_back(std::move(line));
-  return lines;
-}
-
-std::string warning_of_bytes(const Config& config, const SampleReader& data) {
-  constexpr int bytes = 256;
-  if (config.model.vocabulary <= bytes || !data.has_bytes()) return {};
-  return fmt::format(
-      "training data are text, read as bytes, but the model has {} tokens: tokens from {} on never "
-      "occur. Set model.vocab_size to {} for bytes, or use token files of another tokenizer "
-      "(llm.c, Megatron, HDF5)",
-      config.model.vocabulary, bytes, bytes);
-}
-
-std::string warning_of_cpu(const PlacedConfig& config, bool for_gpus) {
-  if (!for_gpus || config.run.space || config.place.space == MemorySpace::device) return {};
-  return "no rank finds a GPU, although this program was built for them: the run is on the CPU. "
-         "Request GPUs from the scheduler (--gpus-per-node), or set run.device to cpu";
 }
 
 void report_nothing_to_do(const Config& config, const RunStart& start, const std::string& resume) {
@@ -267,85 +187,6 @@ void log_run_summary(const RunFacts& run) {
                  fmt::join(run.job.accepted, ", "));
   log_warnings(run);
   log_start(run.start, run.plan.config.run.steps);
-}
-
-KindBytes used_by_kind(KindBytes allocated, std::int64_t peak) {
-  allocated.communication = 0;
-  allocated.communication = std::max<std::int64_t>(0, peak - allocated.total());
-  return allocated;
-}
-
-std::string used_text(const KindBytes& used, std::int64_t peak) {
-  const std::int64_t untouched = used.total() - peak;
-  if (untouched <= 0) return memory_text(used);
-  constexpr double mib = 1 << 20;
-  return fmt::format("{}; {:.1f} MiB of it never were resident", memory_text(used),
-                     static_cast<double>(untouched) / mib);
-}
-
-std::string hidden_text(Axis axis, const MessageTimes& times, double seconds) {
-  if (times.under_way <= 0.0) return {};
-  return fmt::format(
-      "messages of the {} axis: {:.3g} s under way, {:.3g} s of it spent on them: {:.0f}% hidden, "
-      "{:.1f}% of the time lost",
-      name_of(axis), times.under_way, times.spent,
-      100.0 * std::max(0.0, 1.0 - times.spent / times.under_way),
-      std::min(100.0, 100.0 * times.spent / seconds));
-}
-
-// Times of host messages: NCCL messages are not clocked.
-void report_messages(ProcessGrid& grid, double seconds) {
-  if (grid.space() == MemorySpace::device && !grid.stages_messages()) return;
-  std::array<double, 2 * all_axes.size()> sums{};
-  std::size_t at = 0;
-  for (const Axis axis : all_axes) {
-    const MessageTimes times = grid.message_times(axis);
-    sums[at++] = times.under_way;
-    sums[at++] = times.spent;
-  }
-  const Stream host;
-  grid.world()
-      .all_reduce(host, Tensor(sums.data(), {static_cast<std::int64_t>(sums.size())}))
-      .wait(host);
-  if (grid.rank() != 0) return;
-  at = 0;
-  for (const Axis axis : all_axes) {
-    const double ranks = grid.size();
-    const MessageTimes mean{sums[at] / ranks, sums[at + 1] / ranks};
-    at += 2;
-    if (const std::string text = hidden_text(axis, mean, seconds); !text.empty())
-      spdlog::info("{}", text);
-  }
-}
-
-MemoryReport report_memory(ProcessGrid& grid, const JobPlan& plan, const Allocations& allocated) {
-  const std::int64_t peak = peak_resident_bytes();
-  KindBytes held = by_kind(allocated, plan.program);
-  held -= on_gpu_by_kind(allocated);
-  const KindBytes used = used_by_kind(held, peak);
-  constexpr std::size_t count = memory_kinds.size() + 1;  // the last: the peak
-  std::vector<std::int64_t> all(count * static_cast<std::size_t>(grid.size()));
-  const Tensor ranks(all.data(), DType::i64, {grid.size(), std::int64_t{count}});
-  const Tensor own = ranks.slice(0, grid.rank(), 1);
-  for (std::size_t k = 0; k + 1 < count; ++k)
-    own.as<std::int64_t>()[k] = used.*memory_kinds[k].bytes;
-  own.as<std::int64_t>()[count - 1] = peak;
-  const Stream host;
-  grid.world().all_gather(host, ranks, own).wait(host);
-  if (grid.rank() != 0) return {};
-  const auto peak_of = [&](int rank) {
-    return all[static_cast<std::size_t>(rank + 1) * count - 1];
-  };
-  int fullest = 0;
-  for (int rank = 1; rank < grid.size(); ++rank)
-    if (peak_of(rank) > peak_of(fullest)) fullest = rank;
-  KindBytes most;
-  for (std::size_t k = 0; k + 1 < count; ++k)
-    most.*memory_kinds[k].bytes = all[static_cast<std::size_t>(fullest) * count + k];
-  spdlog::info("rank {} was planned to hold {}", fullest,
-               memory_text(plan.memory.of(fullest).in_memory()));
-  spdlog::info("rank {} has used            {}", fullest, used_text(most, peak_of(fullest)));
-  return {fullest, plan.memory.of(fullest).in_memory(), most};
 }
 
 }  // namespace triax

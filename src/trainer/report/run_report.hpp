@@ -54,46 +54,11 @@ std::string loss_text(const Config& config);
 /// limits it; empty without validation.
 std::string validation_text(const Config& config, std::int64_t samples);
 
-/// A warning for each setting whose effect may surprise its user.
-std::vector<std::string> config_warnings(const PlacedConfig& config);
-
-/// Warning that text is read as bytes by a model with a larger vocabulary; empty otherwise.
-std::string warning_of_bytes(const Config& config, const SampleReader& data);
-
-/// Warning that a program built for GPUs (`for_gpus`) found none; empty otherwise, or where the job
-/// asks for the CPU.
-std::string warning_of_cpu(const PlacedConfig& config, bool for_gpus);
-
 /// Logs the summary at the start of a run. Rank 0 only.
 void log_run_summary(const RunFacts& run);
 
 /// Logs that all steps of the run are done already. `resume`: checkpoint.resume of the job file,
 /// which a requeued batch job does not follow.
 void report_nothing_to_do(const Config& config, const RunStart& start, const std::string& resume);
-
-/// Memory of a process by kind, from its allocations and its peak of resident bytes. The rest of
-/// `peak` counts as communication (MPI's, and pages of libraries); 0 where the process did not
-/// touch all that it allocated.
-KindBytes used_by_kind(KindBytes allocated, std::int64_t peak);
-/// Text of that: memory_text, and the allocated bytes that were never resident.
-std::string used_text(const KindBytes& used, std::int64_t peak);
-
-/// "messages of the data axis: 3.2 s under way, 0.09 s of them spent on them (97% hidden), 1.2% of
-/// 7.4 s"; empty where there were none.
-std::string hidden_text(Axis axis, const MessageTimes& times, double seconds);
-
-/// Logs by axis the share of message time that was hidden behind compute, as a mean over ranks.
-/// `seconds`: duration of the steps. Collective.
-void report_messages(ProcessGrid& grid, double seconds);
-
-/// Memory of the rank that used most of its node's.
-struct MemoryReport {
-  int rank = 0;
-  KindBytes planned, used;
-};
-
-/// Logs the memory of the fullest rank, by the kinds of the plan, and returns it, on rank 0.
-/// `allocated`: by this rank. Collective.
-MemoryReport report_memory(ProcessGrid& grid, const JobPlan& plan, const Allocations& allocated);
 
 }  // namespace triax
