@@ -101,6 +101,9 @@ Key accepted(std::string path, KeyType type, nlohmann::json default_value, std::
 Key refused(std::string path, KeyType type, nlohmann::json default_value, std::string meaning,
             std::string reason);
 
+/// Adds a row for one type of its section (see Key::scope); types that say the same share one row.
+void add_for_type(std::vector<Key>& keys, Key key, const char* type);
+
 /// Seconds of a value of type `duration`; nullopt if it is not a duration.
 std::optional<double> seconds_of(const nlohmann::json& value);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions that make a row of the key table.
+#include <algorithm>
 #include <utility>
 
 #include "src/config/keys/key.hpp"
@@ -100,6 +101,16 @@ Key refused(std::string path, KeyType type, json default_value, std::string mean
   key.treatment = Treatment::refused;
   key.reason = std::move(reason);
   return key;
+}
+
+void add_for_type(std::vector<Key>& keys, Key key, const char* type) {
+  const auto found = std::ranges::find_if(keys, [&](const Key& k) { return k.same_row(key); });
+  if (found != keys.end()) {
+    found->scope.emplace_back(type);
+    return;
+  }
+  key.scope = {type};
+  keys.push_back(std::move(key));
 }
 
 }  // namespace triax

@@ -9,20 +9,6 @@
 #include "src/config/rates/rates.hpp"
 
 namespace triax {
-namespace {
-
-// Adds a row for `type`; schedules that say the same of a parameter share one.
-void add(std::vector<Key>& keys, Key key, const char* type) {
-  const auto found = std::ranges::find_if(keys, [&](const Key& k) { return k.same_row(key); });
-  if (found != keys.end()) {
-    found->scope.emplace_back(type);
-    return;
-  }
-  key.scope = {type};
-  keys.push_back(std::move(key));
-}
-
-}  // namespace
 
 std::vector<Key> scheduler_keys() {
   std::vector<std::string> names;
@@ -33,7 +19,7 @@ std::vector<Key> scheduler_keys() {
                      .without({"reduce_lr_on_plateau", "greedy"}));
   for (const RateSchedule* schedule : rate_schedules())
     for (RateParameter& parameter : schedule->parameters())
-      add(keys, std::move(parameter.key), schedule->name);
+      add_for_type(keys, std::move(parameter.key), schedule->name);
   keys.push_back(refused("scheduler.params.last_batch_iteration", KeyType::integer, -1,
                          "step at which the schedule starts",
                          "a resumed run goes on where it stopped"));

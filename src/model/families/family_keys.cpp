@@ -45,17 +45,6 @@ void add_common(Keys& k) {
                        "copied to exports; training does not use it"));
 }
 
-// Adds a family's row; families that say the same of a key share one.
-void add(Keys& keys, Key key, const char* family) {
-  const auto found = std::ranges::find_if(keys, [&](const Key& k) { return k.same_row(key); });
-  if (found != keys.end()) {
-    found->scope.emplace_back(family);
-    return;
-  }
-  key.scope = {family};
-  keys.push_back(std::move(key));
-}
-
 }  // namespace
 
 Keys model_keys() {
@@ -63,12 +52,12 @@ Keys model_keys() {
   add_sources(k);
   Keys of_families;
   for (const Family* family : all_families()) {
-    for (Key& key : family->keys()) add(of_families, std::move(key), family->name);
+    for (Key& key : family->keys()) add_for_type(of_families, std::move(key), family->name);
     for (const auto& [name, meant] : family->old_keys)
-      add(of_families,
-          obeyed(std::string("model.") + name, any, nullptr, anything(),
-                 std::string("older name of ") + meant),
-          family->name);
+      add_for_type(of_families,
+                   obeyed(std::string("model.") + name, any, nullptr, anything(),
+                          std::string("older name of ") + meant),
+                   family->name);
   }
   std::ranges::move(of_families, std::back_inserter(k));
   add_common(k);

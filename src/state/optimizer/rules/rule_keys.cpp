@@ -2,8 +2,6 @@
 // Rows of the key table for the section optimizer, from the table of optimizers.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "src/config/keys/key_table.hpp"
@@ -32,24 +30,13 @@ Key type_key() {
                 "paged_lion", "paged_lion_32bit", "paged_lion_8bit"});
 }
 
-// Adds a row for `type`; optimizers that say the same of a parameter share one.
-void add(std::vector<Key>& keys, Key key, const char* type) {
-  const auto found = std::ranges::find_if(keys, [&](const Key& k) { return k.same_row(key); });
-  if (found != keys.end()) {
-    found->scope.emplace_back(type);
-    return;
-  }
-  key.scope = {type};
-  keys.push_back(std::move(key));
-}
-
 }  // namespace
 
 std::vector<Key> optimizer_keys() {
   std::vector<Key> keys = {type_key()};
   for (const OptimizerRule* rule : optimizer_rules())
     for (RuleParameter& parameter : rule->parameters())
-      add(keys, std::move(parameter.key), rule->name);
+      add_for_type(keys, std::move(parameter.key), rule->name);
   keys.push_back(
       obeyed("optimizer.groups", list, nullptr, anything(),
              "tensors with a learning rate or decay of their own, as PyTorch's "
