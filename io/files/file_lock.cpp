@@ -16,6 +16,7 @@
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/process/host_name.hpp"
+#include "kernels/base/process/mount.hpp"
 
 namespace triax {
 namespace {
@@ -57,42 +58,15 @@ bool has_its_name(int fd, const std::string& path) {
          file.st_dev == named.st_dev && file.st_ino == named.st_ino && file.st_nlink > 0;
 }
 
-// Decodes a name of /proc/self/mounts, which has "\\040" for a blank.
-std::string unescaped(const std::string& text) {
-  std::string name;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\\' || i + 3 >= text.size()) {
-      name += text[i];
-      continue;
-    }
-    name += static_cast<char>(std::stoi(text.substr(i + 1, 3), nullptr, 8));
-    i += 3;
-  }
-  return name;
-}
-
-bool is_below(const std::string& path, const std::string& directory) {
-  return directory == "/" || path == directory || path.starts_with(directory + "/");
-}
-
 }  // namespace
 
 std::string node_local_locks(const std::string& path, std::istream& mounts) {
   std::string found;
-  std::size_t longest = 0;
-  std::string device, directory, type, options;
-  for (std::string rest; mounts >> device >> directory >> type >> options;
-       std::getline(mounts, rest)) {
-    directory = unescaped(directory);
-    if (!is_below(path, directory) || directory.size() < longest) continue;
-    longest = directory.size();  // of two mounts on one directory the later one is visible
-    found.clear();
-    std::istringstream each(options);
-    for (std::string option; std::getline(each, option, ',');)
-      if (option == "localflock" || option == "nolock" || option == "local_lock=all" ||
-          option == "local_lock=flock")
-        found = option;
-  }
+  std::istringstream each(mount_of(path, mounts).options);
+  for (std::string option; std::getline(each, option, ',');)
+    if (option == "localflock" || option == "nolock" || option == "local_lock=all" ||
+        option == "local_lock=flock")
+      found = option;
   return found;
 }
 

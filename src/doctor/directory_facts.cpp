@@ -15,29 +15,12 @@
 #include "io/direct/block_file.hpp"
 #include "io/files/file_lock.hpp"
 #include "kernels/base/process/host_name.hpp"
+#include "kernels/base/process/mount.hpp"
 #include "src/config/source/absolute_path.hpp"
 
 namespace triax::doctor {
 namespace {
 namespace fs = std::filesystem;
-
-// Decodes a name of /proc/self/mounts, where blanks are octal escapes ("\040").
-std::string unescaped(const std::string& name) {
-  std::string text;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    if (name[i] == '\\' && i + 3 < name.size()) {
-      text += static_cast<char>(std::stoi(name.substr(i + 1, 3), nullptr, 8));
-      i += 3;
-    } else {
-      text += name[i];
-    }
-  }
-  return text;
-}
-
-bool lies_in(const std::string& path, const std::string& mount) {
-  return mount == "/" || path == mount || path.starts_with(mount + '/');
-}
 
 std::string contents(const char* path) {
   std::ostringstream text;
@@ -95,15 +78,8 @@ std::string transfers_of(const std::string& probe) {
 
 std::string file_system_of(const std::string& path, const std::string& mounts) {
   std::istringstream lines(mounts);
-  std::string device, mount, type, rest, found = "unknown";
-  std::size_t longest = 0;
-  while (lines >> device >> mount >> type && std::getline(lines, rest)) {
-    const std::string at = unescaped(mount);
-    if (!lies_in(path, at) || at.size() < longest) continue;  // a later mount hides an earlier one
-    longest = at.size();
-    found = type;
-  }
-  return found;
+  const std::string type = mount_of(path, lines).type;
+  return type.empty() ? "unknown" : type;
 }
 
 DirectoryFacts directory_facts(const std::string& directory) {

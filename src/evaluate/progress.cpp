@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/evaluate/progress.hpp"
 
-#include <unistd.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
-
-#include "kernels/base/process/say.hpp"
 
 namespace triax {
 
@@ -20,13 +18,6 @@ std::string evaluation_progress(const std::string& task, double begun, double pa
   return text;
 }
 
-EvaluationProgress::EvaluationProgress(bool shown)
-    : shown_(shown), terminal_(::isatty(STDERR_FILENO) != 0) {}
-
-EvaluationProgress::~EvaluationProgress() {
-  if (open_) say_text("\r\033[K");
-}
-
 void EvaluationProgress::begin(std::string task, double begun) {
   task_ = std::move(task);
   begun_share_ = begun;
@@ -34,18 +25,9 @@ void EvaluationProgress::begin(std::string task, double begun) {
 }
 
 void EvaluationProgress::show(double passed, std::int64_t items) {
-  constexpr std::chrono::seconds line_interval{10};
-  const Clock::time_point now = Clock::now();
-  if (!shown_ || (!terminal_ && now - last_ < line_interval)) return;
-  last_ = now;
-  const std::string text = evaluation_progress(task_, begun_share_, passed, items,
-                                               std::chrono::duration<double>(now - begun_).count());
-  if (terminal_) {
-    say("\r\033[K{}", text);
-    open_ = true;
-  } else {
-    say("{}\n", text);
-  }
+  if (!line_.due()) return;
+  line_.show(evaluation_progress(task_, begun_share_, passed, items,
+                                 std::chrono::duration<double>(Clock::now() - begun_).count()));
 }
 
 }  // namespace triax

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/base/process/status_line.hpp"
+
 namespace triax {
 
 /// "evaluate held.txt: 42%, 1200 documents, 83.1 documents/s, 8 s left". `passed`: share of the
@@ -13,23 +15,20 @@ namespace triax {
 std::string evaluation_progress(const std::string& task, double begun, double passed,
                                 std::int64_t items, double seconds);
 
-/// On a terminal one line that is rewritten; elsewhere a line every 10 seconds.
+/// The status line of an evaluation.
 class EvaluationProgress {
  public:
-  explicit EvaluationProgress(bool shown);
-  ~EvaluationProgress();
-  EvaluationProgress(const EvaluationProgress&) = delete;
-  EvaluationProgress& operator=(const EvaluationProgress&) = delete;
+  explicit EvaluationProgress(bool shown) : line_(shown) {}
   /// A task begins or goes on at share `begun`.
   void begin(std::string task, double begun);
   void show(double passed, std::int64_t items);
 
  private:
   using Clock = std::chrono::steady_clock;
-  bool shown_, terminal_, open_ = false;
+  StatusLine line_;
   std::string task_;
   double begun_share_ = 0.0;
-  Clock::time_point begun_ = Clock::now(), last_ = begun_;
+  Clock::time_point begun_ = Clock::now();
 };
 
 }  // namespace triax

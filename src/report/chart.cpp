@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "kernels/base/html_text.hpp"
 #include "src/report/html.hpp"
 #include "src/report/scale.hpp"
 
@@ -41,12 +42,12 @@ class Drawing {
   bool empty() const { return points_.empty(); }
 
   std::string html() const {
-    const std::string title = escaped(chart_.title);
+    const std::string title = html_escaped(chart_.title);
     std::string out = fmt::format("<figure><figcaption>{}{}</figcaption>\n", title,
                                   y_.logarithmic ? " (logarithmic scale)" : "");
     out += fmt::format(
         R"(<svg viewBox="0 0 {} {}" role="img" tabindex="0" aria-label="{}: {}. The numbers are in the table below; arrow keys read them." data-chart="{}">)",
-        width, height, title, escaped(spoken()), escaped(data()));
+        width, height, title, html_escaped(spoken()), html_escaped(data()));
     out += axes();
     for (std::size_t i = 0; i < points_.size(); ++i) out += curve(i);
     out += fmt::format(R"(<line class="cross" y1="{}" y2="{}" visibility="hidden"/></svg>)", top,
@@ -141,7 +142,7 @@ class Drawing {
     std::string out = "<p class=\"legend\">";
     for (const Curve* curve : names_)
       out += fmt::format("<span><i class=\"key c{}\"></i>{}</span> ", curve->color,
-                         escaped(curve->name));
+                         html_escaped(curve->name));
     return out + "</p>\n";
   }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <string_view>
 
+#include "kernels/base/html_text.hpp"
 #include "src/report/html.hpp"
 #include "src/report/scale.hpp"
 
@@ -64,8 +65,8 @@ std::vector<GanttBar> merged(const std::vector<GanttBar>& bars, double shortest)
 std::string bar_svg(const GanttBar& bar, double x, double bar_width, double y) {
   return fmt::format(
       R"(<rect class="g{}" x="{:.1f}" y="{:.0f}" width="{:.1f}" height="{}"><title>{}: {:.3f} ms, from {:.3f} ms</title></rect>)",
-      static_cast<int>(bar.kind), x, y, std::max(bar_width, 0.3), bar_height, escaped(bar.name),
-      1e3 * (bar.end - bar.begin), 1e3 * bar.begin);
+      static_cast<int>(bar.kind), x, y, std::max(bar_width, 0.3), bar_height,
+      html_escaped(bar.name), 1e3 * (bar.end - bar.begin), 1e3 * bar.begin);
 }
 
 std::string axis_svg(const Scale& scale, double rows_height, double per_second) {
@@ -109,16 +110,16 @@ std::string gantt_html(const std::string& title, const std::vector<GanttRow>& ro
   const double per_second = (width - label - 10) / end;
   const double rows_height = row_height * static_cast<double>(rows.size());
   std::string out =
-      fmt::format("<figure class=\"wide\"><figcaption>{}</figcaption>\n", escaped(title));
+      fmt::format("<figure class=\"wide\"><figcaption>{}</figcaption>\n", html_escaped(title));
   out += fmt::format(
       "<div class=\"scroll\"><svg class=\"gantt\" viewBox=\"0 0 {} {}\" role=\"img\" "
       "aria-label=\"{}, with the numbers in the table below\">",
-      width, rows_height + axis_height, escaped(title));
+      width, rows_height + axis_height, html_escaped(title));
   out += axis_svg(scale_for(0.0, end, false), rows_height, per_second);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const double y = row_height * static_cast<double>(i);
     out += fmt::format(R"(<text class="row" x="{}" y="{:.0f}">{}</text>)", label - 6,
-                       y + bar_height - 4, escaped(rows[i].name));
+                       y + bar_height - 4, html_escaped(rows[i].name));
     for (const GanttBar& bar : merged(rows[i].bars, least_width / per_second))
       out +=
           bar_svg(bar, label + bar.begin * per_second, (bar.end - bar.begin) * per_second, y + 2) +

@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "kernels/base/html_text.hpp"
+
 namespace triax {
 namespace {
 
@@ -24,48 +26,23 @@ ScaledBytes scaled_bytes(double bytes) {
 
 }  // namespace
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (const char c : text) switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
-    }
-  return out;
-}
-
 std::string table_html(const HtmlTable& table) {
   std::string out = "<div class=\"scroll\"><table><thead><tr>";
   for (const std::string& cell : table.head)
-    out += fmt::format("<th scope=\"col\">{}</th>", escaped(cell));
+    out += fmt::format("<th scope=\"col\">{}</th>", html_escaped(cell));
   out += "</tr></thead><tbody>\n";
   for (const auto& row : table.rows) {
     out += "<tr>";
     for (std::size_t i = 0; i < row.size(); ++i)
-      out += i == 0 ? fmt::format("<th scope=\"row\">{}</th>", escaped(row[i]))
-                    : fmt::format("<td>{}</td>", escaped(row[i]));
+      out += i == 0 ? fmt::format("<th scope=\"row\">{}</th>", html_escaped(row[i]))
+                    : fmt::format("<td>{}</td>", html_escaped(row[i]));
     out += "</tr>\n";
   }
   return out + "</tbody></table></div>\n";
 }
 
 std::string folded_table(std::string_view summary, const HtmlTable& table) {
-  return fmt::format("<details><summary>{}</summary>\n{}</details>\n", escaped(summary),
+  return fmt::format("<details><summary>{}</summary>\n{}</details>\n", html_escaped(summary),
                      table_html(table));
 }
 

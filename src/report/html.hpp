@@ -7,9 +7,6 @@
 
 namespace triax {
 
-/// Text with the characters that HTML reserves replaced, for content and for attributes.
-std::string escaped(std::string_view text);
-
 /// A table. Cells are text. The first column is a row's name; the others are aligned as numbers.
 struct HtmlTable {
   std::vector<std::string> head;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/base/html_text.hpp"
 #include "src/report/html.hpp"
 #include "src/report/scale.hpp"
 
@@ -56,12 +57,12 @@ std::string memory_html(const std::string& title, const nlohmann::ordered_json& 
   std::string out = fmt::format(
       "<figure><figcaption>{0}</figcaption>\n<svg viewBox=\"0 0 {1} {2}\" role=\"img\" "
       "aria-label=\"{0}, with the numbers in the table below\">",
-      escaped(title), width, row_height * static_cast<double>(bars.size()));
+      html_escaped(title), width, row_height * static_cast<double>(bars.size()));
   for (std::size_t i = 0; i < bars.size(); ++i) {
     const double y = row_height * static_cast<double>(i) + 2;
     const KindBar& bar = bars[i];
     out += fmt::format(R"(<text class="row" x="{}" y="{}">{}</text>)", label - 6, y + 17,
-                       escaped(bar.name));
+                       html_escaped(bar.name));
     out += fmt::format(
         R"(<rect class="g6" x="{0}" y="{1}" width="{2:.1f}" height="{3}"><title>planned {4}</title></rect>)",
         label, y, x(bar.planned), bar_height, bytes_text(bar.planned));

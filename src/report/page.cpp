@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "src/report/html.hpp"
+#include "kernels/base/html_text.hpp"
 
 namespace triax {
 namespace {
@@ -123,7 +123,7 @@ std::string page_html(std::string_view title, std::string_view body) {
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<title>{}</title>\n<style>{}</style></head>\n<body>\n{}\n<script>{}</script>\n</body></"
       "html>\n",
-      escaped(title), style, body, script);
+      html_escaped(title), style, body, script);
 }
 
 }  // namespace triax

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "kernels/base/check.hpp"
+#include "kernels/base/html_text.hpp"
 #include "src/report/chart.hpp"
 #include "src/report/differences.hpp"
 #include "src/report/html.hpp"
@@ -25,11 +26,11 @@ constexpr std::size_t most_rows = 8;
 
 std::string section(const std::string& title, const std::string& content) {
   if (content.empty()) return {};
-  return fmt::format("<h2>{}</h2>\n{}", escaped(title), content);
+  return fmt::format("<h2>{}</h2>\n{}", html_escaped(title), content);
 }
 
 std::string note(const std::string& text) {
-  return fmt::format("<p class=\"note\">{}</p>\n", escaped(text));
+  return fmt::format("<p class=\"note\">{}</p>\n", html_escaped(text));
 }
 
 std::string charts(const std::vector<RunData>& runs) {
@@ -132,9 +133,9 @@ std::string heading(const std::vector<RunData>& runs) {
       std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
   std::string out =
       fmt::format("<h1>{}</h1>\n<p class=\"soft\">report of {:%Y-%m-%d %H:%M:%S} UTC</p>\n",
-                  escaped(names), now);
+                  html_escaped(names), now);
   for (const RunData& run : runs) {
-    out += fmt::format("<p class=\"soft\">{}</p>\n", escaped(machine_text(run)));
+    out += fmt::format("<p class=\"soft\">{}</p>\n", html_escaped(machine_text(run)));
     for (const std::string& text : run.notes)
       out += note(runs.size() > 1 ? run.name + ": " + text : text);
   }
@@ -146,7 +147,7 @@ std::string job_html(const RunData& run) {
   return fmt::format(
       "<details><summary>job.json, every default filled in</summary><pre "
       "tabindex=\"0\">{}</pre></details>\n",
-      escaped(run.job.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)));
+      html_escaped(run.job.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)));
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ TEST(Report, EscapesNamesAndTexts) {
   run.name = "a<b>&\"c\"";
   const std::string page = report_html({run, run}, {});
   EXPECT_THAT(page, Not(HasSubstr("<script>alert")));
-  EXPECT_THAT(page, HasSubstr("a&lt;b&gt;&amp;&quot;c&quot;"));
+  EXPECT_THAT(page, HasSubstr("a&lt;b&gt;&amp;&#34;c&#34;"));
   expect_well_formed(page);
 }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/data/units/progress.hpp"
 
-#include <unistd.h>
+#include <fmt/format.h>
 
 #include <algorithm>
-
-#include "kernels/base/process/say.hpp"
+#include <utility>
 
 namespace triax {
 
@@ -40,29 +39,12 @@ std::string number_progress_text(const std::string& name, std::int64_t done, std
 }
 
 ProgressLine::ProgressLine(std::string name, std::int64_t total, bool shown, Text text)
-    : name_(std::move(name)),
-      total_(total),
-      text_(text),
-      shown_(shown),
-      terminal_(::isatty(STDERR_FILENO) != 0) {}
-
-ProgressLine::~ProgressLine() {
-  if (open_) say_text("\r\033[K");
-}
+    : name_(std::move(name)), total_(total), text_(text), line_(shown) {}
 
 void ProgressLine::show(std::int64_t done) {
-  constexpr std::chrono::seconds line_interval{10};
-  const Clock::time_point now = Clock::now();
-  if (!shown_ || (!terminal_ && now - last_ < line_interval)) return;
-  last_ = now;
-  const std::string text =
-      text_(name_, done, total_, std::chrono::duration<double>(now - begun_).count());
-  if (terminal_) {
-    say("\r\033[K{}", text);
-    open_ = true;
-  } else {
-    say("{}\n", text);
-  }
+  if (line_.due())
+    line_.show(
+        text_(name_, done, total_, std::chrono::duration<double>(Clock::now() - begun_).count()));
 }
 
 }  // namespace triax

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/base/process/status_line.hpp"
+
 namespace triax {
 
 /// "tokenize: 42% of 1.20 GB, 83.1 MB/s, 8 s left".
@@ -15,14 +17,11 @@ std::string progress_text(const std::string& name, std::int64_t done, std::int64
 std::string number_progress_text(const std::string& name, std::int64_t done, std::int64_t total,
                                  double seconds);
 
-/// On a terminal one line that is rewritten; elsewhere a line every 10 seconds.
+/// The status line of a job.
 class ProgressLine {
  public:
   using Text = std::string (*)(const std::string&, std::int64_t, std::int64_t, double);
   ProgressLine(std::string name, std::int64_t total, bool shown, Text text = progress_text);
-  ~ProgressLine();
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
   void show(std::int64_t done);
 
  private:
@@ -30,8 +29,8 @@ class ProgressLine {
   std::string name_;
   std::int64_t total_;
   Text text_;
-  bool shown_, terminal_, open_ = false;
-  Clock::time_point begun_ = Clock::now(), last_ = begun_;
+  StatusLine line_;
+  Clock::time_point begun_ = Clock::now();
 };
 
 }  // namespace triax

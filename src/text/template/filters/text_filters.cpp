@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "kernels/base/html_text.hpp"
 #include "src/text/template/builtin/parameters.hpp"
 #include "src/text/template/builtin/text_methods.hpp"
 #include "src/text/template/builtin/text_splits.hpp"
@@ -75,7 +76,7 @@ Value filter_safe(Host&, const Arguments& arguments) {
 
 Value filter_escape(Host&, const Arguments& arguments) {
   const Parameters given("escape", arguments, {"value"}, 1);
-  return given[0].is_safe() ? given[0] : Value::of(escaped(print(given[0])), true);
+  return given[0].is_safe() ? given[0] : Value::of(html_escaped(print(given[0])), true);
 }
 
 Value filter_replace(Host&, const Arguments& arguments) {

@@ -32,7 +32,4 @@ std::string capitalize(std::string_view text);
 std::string title(std::string_view text);
 std::string title_filter(std::string_view text);
 
-/// The text with &, <, >, " and ' as HTML names them.
-std::string escaped(std::string_view text);
-
 }  // namespace triax::jinja

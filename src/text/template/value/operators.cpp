@@ -9,6 +9,7 @@
 #include <limits>
 #include <optional>
 
+#include "kernels/base/html_text.hpp"
 #include "src/text/template/value/characters.hpp"
 
 namespace triax::jinja {
@@ -101,8 +102,8 @@ Value apply_floats(Operator op, double a, double b) {
 Value add_texts(const Value& a, const Value& b) {
   check_size(a.text().size() + b.text().size(), largest_result);
   if (a.is_safe() == b.is_safe()) return Value::of(a.text() + b.text(), a.is_safe());
-  return a.is_safe() ? Value::of(a.text() + escaped(b.text()), true)
-                     : Value::of(escaped(a.text()) + b.text(), true);
+  return a.is_safe() ? Value::of(a.text() + html_escaped(b.text()), true)
+                     : Value::of(html_escaped(a.text()) + b.text(), true);
 }
 
 Value add_lists(const Value& a, const Value& b) {
