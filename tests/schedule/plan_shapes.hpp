@@ -9,6 +9,10 @@
 
 namespace triax::test {
 
+// Largest sizes that tests of every size try.
+inline constexpr int most_stages = 8;
+inline constexpr int most_microbatches = 16;
+
 enum class Layers { one, two, uneven };
 enum class Marks { none, all, some };
 
