@@ -247,13 +247,19 @@ check_top_level() {
 }
 
 check_readmes() {
-  local folder status=0
+  local folder count status=0
   for folder in kernels kernels/base io src src/*/ jobs tests benchmarks; do
     if [[ ! -f ${folder%/}/README.md ]]; then
       echo "${folder%/}: (no README.md that says what lives here and what never does)"
       status=1
     fi
   done
+  while read -r count folder; do
+    if [[ $count -ge 3 && ! -f $folder/README.md ]]; then
+      echo "$folder: ($count headers and no README.md that says what lives here)"
+      status=1
+    fi
+  done < <(tracked kernels io src | grep -E '\.(hpp|h|cuh)$' | sed 's#/[^/]*$##' | sort | uniq -c)
   while IFS= read -r folder; do  # a formatter for C++ has been at it
     if [[ $(head -n 1 "$folder") == '#'[!\ \#]* ]]; then
       echo "$folder: (its first line is no heading)"

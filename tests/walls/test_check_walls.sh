@@ -176,6 +176,14 @@ if [[ $expect_missing != "io: (no README.md"* ]]; then
   failures=$((failures + 1))
 fi
 
+put io/README.md
+for number in {1..3}; do put "io/tokens/file$number.hpp" '#pragma once'; done
+expect_missing=$(check_tree || true)
+if [[ $expect_missing != *"io/tokens: (3 headers and no README.md"* ]]; then
+  echo "three headers without README.md were not refused: $expect_missing"
+  failures=$((failures + 1))
+fi
+
 if [[ $failures -gt 0 ]]; then
   echo "$failures failures"
   exit 1
