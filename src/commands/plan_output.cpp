@@ -14,6 +14,8 @@
 #include "src/forecast/offload_room.hpp"
 #include "src/huggingface/weights_check.hpp"
 #include "src/launch/threads.hpp"
+#include "src/schedule/compute_order.hpp"
+#include "src/schedule/schedules.hpp"
 #include "src/trainer/epoch_steps.hpp"
 #include "src/trainer/report/run_warnings.hpp"
 
@@ -87,6 +89,8 @@ void check_planned(const PlanArguments& arguments, const JobPlan& job,
 
 void print_as_text(const PlanArguments& arguments, const JobPlan& plan) {
   const Plans& stages = plan.steps.training;
+  if (arguments.print_schedule)
+    print_out(text_of_order(make_schedule(plan.config.parallel.schedule, plan.steps.shape)));
   if (arguments.print_plan)
     for (std::size_t stage = 0; stage < stages.size(); ++stage)
       print_out(fmt::format("stage {}\n{}", stage, text_of(stages[stage])));

@@ -8,7 +8,7 @@ namespace triax {
 
 struct PlanArguments {
   JobArguments job;
-  bool print_plan = false, dry_run = false, json = false;
+  bool print_plan = false, print_schedule = false, dry_run = false, json = false;
   /// Ranks per node of a plan made by one process. 0: unknown; memory is checked per rank, and
   /// node-dependent settings assume that all ranks are on one node.
   int ranks_per_node = 0;

@@ -79,6 +79,11 @@ void add_train(CLI::App& app, CommandContext& context) {
   add_overrides(command, arguments->job.overrides);
   command->add_flag("--print-plan", arguments->print_plan,
                     "Print the instructions of a step for each stage, and stop");
+  command
+      ->add_flag("--print-schedule", arguments->print_schedule,
+                 "Print the order of forward and backward passes on each stage as CSV, and stop; "
+                 "changed, it is a schedule: parallel.schedule=file:ORDER.csv")
+      ->excludes("--print-plan");
   command->add_flag(
       "--dry-run", arguments->dry_run,
       "Print the memory of each rank by kind and the messages of a step, and stop; status 2 where "
@@ -96,7 +101,7 @@ void add_train(CLI::App& app, CommandContext& context) {
     if (arguments->json && !arguments->dry_run && !arguments->print_plan)
       throw UsageError("--json needs --dry-run or --print-plan", {},
                        "Add one of them, or leave it out: a run writes metrics.jsonl");
-    if (arguments->dry_run || arguments->print_plan) {
+    if (arguments->dry_run || arguments->print_plan || arguments->print_schedule) {
       context.start.reset();
       release_signals();
       show_plan(*arguments, context.session);

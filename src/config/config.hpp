@@ -10,6 +10,7 @@
 
 #include "kernels/base/tensor.hpp"
 #include "src/config/kept_bits.hpp"
+#include "src/schedule/plan.hpp"
 
 namespace triax {
 
@@ -139,7 +140,8 @@ struct DataConfig {
 struct ParallelConfig {
   int tensor = 1, pipeline = 1, data = 1;
   std::string schedule = "1f1b";
-  int chunks = 1;  // model chunks per pipeline stage
+  Plans compute_order = {};  // of a schedule by hand; empty: a named one
+  int chunks = 1;            // model chunks per pipeline stage
   // Transformer blocks of each chunk, in the model's order; empty: as even in FLOPs as can be.
   std::vector<int> stage_layers = {};
   bool sequence_parallel = true;

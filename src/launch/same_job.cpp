@@ -12,6 +12,7 @@
 #include "io/safetensors/safetensors.hpp"
 #include "kernels/base/process/host_name.hpp"
 #include "src/config/model/huggingface.hpp"
+#include "src/schedule/compute_order.hpp"
 #include "src/version/build_facts.hpp"
 #include "src/version/version.hpp"
 
@@ -115,6 +116,7 @@ std::string this_program() {
 std::string job_facts(const LoadedJob& job, const std::string& program) {
   return text_of({{"program", program},
                   {"job", json::parse(job.resolved)},
+                  {"schedule", text_of_order(job.config.parallel.compute_order)},
                   {"model", json::parse(huggingface_config(job.config.model))},
                   {"files", of_each_file(job.config, size_text)}});
 }

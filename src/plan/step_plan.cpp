@@ -223,7 +223,8 @@ PlanShape plan_shape(const PlacedConfig& config) {
   shape.zero = static_cast<ZeroStage>(data.zero_stage);
   shape.replicas = data.groups > 1;
   shape.first_trained = {std::numeric_limits<int>::max(), 0};
-  const bool splits = schedule(parallel.schedule).splits_backward;
+  shape.order = parallel.compute_order;
+  const bool splits = schedule(parallel.schedule, parallel.compute_order).splits_backward;
   for (int s = 0; s < parallel.pipeline; ++s) {
     const Stage stage = make_stage(config, s, 0, StageUse::plan);
     auto& layers = shape.layers.emplace_back();
@@ -268,6 +269,18 @@ void check_optimizer(const PlacedConfig& config) {
       "Leave out zero_optimization.offload_optimizer, or take another optimizer.type");
 }
 
+// The plans that passes make of a named schedule are right; an order by hand may be one that they
+// were not written for.
+std::vector<Peaks> verify_training(const StepPlans& plans, const ParallelConfig& parallel) {
+  try {
+    return verify(plans.training, plans.shape, PlanUse::training);
+  } catch (const std::logic_error& error) {
+    if (parallel.compute_order.empty()) throw;
+    throw UsageError(fmt::format("the plan of schedule \"{}\" does not run", parallel.schedule),
+                     error.what(), "Change the order, or take a schedule of triax");
+  }
+}
+
 }  // namespace
 
 bool runs_evaluations(const Config& config) {
@@ -285,7 +298,7 @@ StepPlans step_plans(const PlacedConfig& config) {
     throw UsageError(fmt::format("schedule \"{}\" does not fit the job", config.parallel.schedule),
                      error.what());
   }
-  plans.peaks = verify(plans.training, plans.shape, PlanUse::training);
+  plans.peaks = verify_training(plans, config.parallel);
   if (!runs_evaluations(config)) return plans;
   plans.evaluation = evaluation_plans(plans.shape);
   const std::vector<Peaks> evaluation = verify(plans.evaluation, plans.shape, PlanUse::evaluation);

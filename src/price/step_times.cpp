@@ -68,7 +68,7 @@ StageCosts::LayerSeconds StageCosts::layer_seconds(int chunk, int layer, int blo
 }
 
 bool StageCosts::defers_weights(int chunk, int layer) const {
-  return schedule(config_.parallel.schedule).splits_backward &&
+  return schedule(config_.parallel.schedule, config_.parallel.compute_order).splits_backward &&
          stage_.layer(chunk, layer).operand_bytes(shape_) > 0;
 }
 

@@ -216,6 +216,8 @@ struct PlanShape {
   /// layers[stage][chunk]: layers of each chunk, at least 1. Global chunk g is chunk g / stages of
   /// stage g % stages.
   std::vector<std::vector<int>> layers = {};
+  /// Chunk-level plans of a schedule by hand (compute_order.hpp); empty: a named schedule.
+  Plans order = {};
   /// Parameter blocks of each stage; empty: none. With stages > 1 either no block is tied, or
   /// exactly one on the first and one on the last stage. On one stage a tied tensor is one block
   /// that two layers write.

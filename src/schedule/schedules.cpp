@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "src/schedule/compute_order.hpp"
+
 namespace triax {
 namespace {
 
@@ -87,6 +89,11 @@ Plans interleaved(const PlanShape& shape) {
   return plans;
 }
 
+Plans by_hand(const PlanShape& shape) {
+  check_order(shape.order, shape.stages, shape.chunks, shape.microbatches);
+  return shape.order;
+}
+
 std::string names_of(bool (*wanted)(const ScheduleRow&)) {
   std::string names;
   for (const ScheduleRow& row : schedules())
@@ -127,7 +134,9 @@ std::vector<std::string> schedule_names() {
   return names;
 }
 
-const ScheduleRow& schedule(const std::string& name) {
+ScheduleRow schedule(const std::string& name, const Plans& order) {
+  if (name.starts_with(schedule_file_prefix))
+    return {name, by_hand, true, false, splits_backward(order)};
   for (const ScheduleRow& row : schedules())
     if (row.name == name) return row;
   throw std::invalid_argument("there is no schedule \"" + name +
@@ -137,7 +146,7 @@ const ScheduleRow& schedule(const std::string& name) {
 
 Plans make_schedule(const std::string& name, const PlanShape& shape) {
   check_shape(shape);
-  const ScheduleRow& row = schedule(name);
+  const ScheduleRow row = schedule(name, shape.order);
   check_needs(row, shape);
   return row.make(shape);
 }

@@ -29,11 +29,16 @@ const std::vector<ScheduleRow>& schedules();
 /// Names of all schedules.
 std::vector<std::string> schedule_names();
 
-/// Row of the schedule `name`. std::invalid_argument, with all names, where there is none.
-const ScheduleRow& schedule(const std::string& name);
+/// Beginning of the name of a schedule by hand: "file:ORDER.csv".
+inline constexpr const char* schedule_file_prefix = "file:";
 
-/// The chunk-level plans of a schedule. std::invalid_argument where the name is unknown or the
-/// shape does not meet the schedule's needs; the text says which number must change to what.
+/// Row of the schedule `name`; that of a schedule by hand follows from its `order`.
+/// std::invalid_argument, with all names, where there is none.
+ScheduleRow schedule(const std::string& name, const Plans& order = {});
+
+/// The chunk-level plans of a schedule; one by hand is shape.order. std::invalid_argument where the
+/// name is unknown or the shape does not meet the schedule's needs; the text says which number must
+/// change to what.
 Plans make_schedule(const std::string& name, const PlanShape& shape);
 
 /// Forward-only plans, for evaluation; any shape.

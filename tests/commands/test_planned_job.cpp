@@ -11,6 +11,7 @@ using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 class PlannedJob : public SmallJob {};
 
@@ -44,6 +45,21 @@ TEST_F(PlannedJob, APlanIsPrintedAsJsonToo) {
     EXPECT_THAT(json["stages"][0].get<std::vector<std::string>>(), Contains("F c0 l0 m0"));
     EXPECT_EQ(json.contains("ranks"), !dry.empty());
   }
+}
+
+TEST_F(PlannedJob, AScheduleIsPrintedAndReadBack) {
+  const std::string pipeline =
+      " --set model.n_layer=2 --set parallel.pipeline=2 --set parallel.schedule=";
+  const Outcome order = on_job("train", "--print-schedule 2>/dev/null" + pipeline + "zero-bubble");
+  EXPECT_EQ(order.status, 0) << order.text;
+  EXPECT_THAT(order.text, StartsWith("stage,operation,chunk,microbatch\n0,F,0,0\n"));
+  const std::string file = directory_.file("order.csv", order.text);
+  const Outcome plan = on_job("train", "--print-plan 2>/dev/null" + pipeline + "zero-bubble");
+  const Outcome back = on_job("train", "--print-plan 2>/dev/null" + pipeline + "file:" + file);
+  EXPECT_EQ(back.status, 0) << back.text;
+  EXPECT_EQ(back.text, plan.text);
+  const Outcome both = on_job("train", "--print-plan --print-schedule");
+  EXPECT_EQ(both.status, 2) << both.text;
 }
 
 TEST_F(PlannedJob, ADryRunThatDoesNotFitPrintsTheTableAndSaysSo) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options that change only where and when work is done change no bit of the losses.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <omp.h>
 
@@ -78,6 +79,32 @@ TEST(Placement, ZeroBubbleHasTheBitsOf1f1b) {
   expect_bits("gpt2-tiny", {.tensor = 2, .pipeline = 2, .micro = 1});
   expect_bits("gpt2-tiny", {.pipeline = 2, .data = 2, .micro = 1, .zero = 1});
   expect_bits("gpt2-tiny", {.pipeline = 4, .micro = 1});
+}
+
+// Two forwards first on the last stage, and backward passes as late as can be on the first.
+TEST(Placement, AScheduleByHandChangesNoBit) {
+  const GoldenCase golden = read_golden("gpt2-tiny");
+  Layout layout{.pipeline = 2, .micro = 1};
+  if (layout.ranks() != world_size()) GTEST_SKIP() << "needs two stages";
+  const auto expected = train_unclipped(golden, layout);
+  const SharedDirectory directory;
+  std::string order = "stage,operation,chunk,microbatch\n";
+  const int microbatches = static_cast<int>(golden.global_batch);
+  const auto add = [&](int stage, char operation, int microbatch) {
+    order += fmt::format("{},{},0,{}\n", stage, operation, microbatch);
+  };
+  for (int m = 0; m < microbatches; ++m) add(0, 'F', m);
+  for (int m = 0; m < microbatches; ++m) add(0, 'B', m);
+  for (int m = 0; m < microbatches; ++m) {
+    add(1, 'F', m);
+    if (m > 0) add(1, 'B', m - 1);
+  }
+  add(1, 'B', microbatches - 1);
+  const std::string file = directory.path("order.csv");
+  if (world_rank() == 0) std::ofstream(file) << order;
+  MPI_Barrier(MPI_COMM_WORLD);
+  layout.schedule = "file:" + file;
+  expect_same_bits(train_unclipped(golden, layout), expected);
 }
 
 // Each rank clips the elements it steps. The tolerance is that of the golden losses.

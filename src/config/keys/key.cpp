@@ -76,6 +76,8 @@ bool in_range(const Allowed& a, double x) {
 }
 
 bool is_choice(const Allowed& a, const std::string& text) {
+  if (!a.opening.empty() && text.size() > a.opening.size() && text.starts_with(a.opening))
+    return true;
   return std::ranges::any_of(a.choices, [&](const std::string& choice) {
     return a.ignore_case ? lower(choice) == lower(text) : choice == text;
   });
@@ -177,7 +179,7 @@ std::string Allowed::text() const {
   if (!choices.empty()) {
     std::string all;
     for (const auto& choice : choices) all += (all.empty() ? "\"" : ", \"") + choice + "\"";
-    return all;
+    return opening.empty() ? all : all + ", \"" + opening + "...\"";
   }
   const bool below = std::isfinite(most);
   if (!std::isfinite(least)) return below ? fmt::format("{} {}", open_most ? "<" : "<=", most) : "";

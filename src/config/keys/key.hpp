@@ -38,6 +38,7 @@ enum class Treatment : std::uint8_t {
 struct Allowed {
   std::vector<std::string> choices;
   bool ignore_case = false;
+  std::string opening;  // of texts that are allowed besides the choices; empty: none
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
   bool open_least = false, open_most = false;  // the bound itself is excluded
@@ -45,6 +46,7 @@ struct Allowed {
   std::string text() const;
 };
 Allowed one_of(std::vector<std::string> choices);
+Allowed one_of_or_opening(std::vector<std::string> choices, std::string opening);
 Allowed one_of_any_case(std::vector<std::string> choices);
 Allowed at_least(double least);
 Allowed above(double bound);

@@ -13,6 +13,11 @@ Allowed one_of(std::vector<std::string> choices) {
   a.choices = std::move(choices);
   return a;
 }
+Allowed one_of_or_opening(std::vector<std::string> choices, std::string opening) {
+  auto a = one_of(std::move(choices));
+  a.opening = std::move(opening);
+  return a;
+}
 Allowed one_of_any_case(std::vector<std::string> choices) {
   auto a = one_of(std::move(choices));
   a.ignore_case = true;

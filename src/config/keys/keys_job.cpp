@@ -84,9 +84,11 @@ void add_parallel(Keys& k) {
   k.push_back(
       obeyed("parallel.data", integer, "auto", ranks, "replicas; auto: ranks / (tensor x pipeline)")
           .in("ranks"));
-  k.push_back(obeyed("parallel.schedule", string, "1f1b", one_of(schedule_names()),
+  k.push_back(obeyed("parallel.schedule", string, "1f1b",
+                     one_of_or_opening(schedule_names(), schedule_file_prefix),
                      "order of the pipeline's work; zero-bubble: 1f1b whose weight gradients fill "
-                     "the waits, for ZeRO-0 and ZeRO-1"));
+                     "the waits, for ZeRO-0 and ZeRO-1; file:ORDER.csv: an order by hand, as "
+                     "triax train --print-schedule writes it"));
   k.push_back(obeyed("parallel.chunks", integer, 1, from_to(1, 1e6),
                      "model chunks per pipeline stage; more than 1 needs gpipe or interleaved"));
   k.push_back(obeyed("parallel.stage_layers", numbers, nullptr, from_to(1, 1e6),

@@ -14,6 +14,12 @@ namespace triax {
 /// ranks that the grid needs.
 void resolve_grid(Settings& settings, const ModelConfig& model, int ranks, ErrorList& errors);
 void resolve_batch(Settings& settings, ErrorList& errors);
+/// Makes the path of a schedule by hand ("file:ORDER.csv") absolute; an error where the file does
+/// not exist or holds no order.
+void find_schedule_file(Settings& settings, const std::string& job_file, ErrorList& errors);
+/// Plans of the file that the schedule names; empty where it names none. UsageError if it cannot be
+/// read, std::invalid_argument if it holds no order.
+Plans read_compute_order(const std::string& schedule);
 /// Checks the pipeline schedule's requirements on stages, chunks and micro-batches.
 void check_schedule(Settings& settings, ErrorList& errors);
 /// Resolves run.steps and fractions of it. `counted`: the steps of run.epochs; none: not counted

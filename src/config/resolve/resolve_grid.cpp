@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include "src/config/resolve/resolve.hpp"
-#include "src/schedule/schedules.hpp"
 
 namespace triax {
 namespace {
@@ -199,33 +198,6 @@ void resolve_batch(Settings& s, ErrorList& errors) {
        {std::pair{global_key, batch.global}, std::pair{micro_key, batch.micro},
         std::pair{accumulation_key, batch.accumulation}})
     if (s.is_auto(key)) s.resolve(key, value);
-}
-
-void check_schedule(Settings& s, ErrorList& errors) {
-  if (!s.sound({"parallel.schedule", "parallel.chunks", "parallel.pipeline"})) return;
-  const ScheduleRow& row = schedule(s.string("parallel.schedule"));
-  const auto chunks = s.integer("parallel.chunks"), stages = s.integer("parallel.pipeline");
-  if (chunks > 1 && !row.several_chunks)
-    s.error(
-        errors, "parallel.chunks",
-        fmt::format("{} with schedule {}, which has one chunk per stage. Set parallel.schedule to "
-                    "interleaved or gpipe",
-                    chunks, row.name));
-  const std::string zero = "zero_optimization.stage";
-  if (row.splits_backward && s.sound({zero}) && s.integer(zero) > 1)
-    s.error(errors, zero,
-            fmt::format("{} with schedule {}, whose weight gradients add up over the step and must "
-                        "stay whole. Set it to 1, or set parallel.schedule to 1f1b",
-                        s.integer(zero), row.name));
-  if (!s.sound({"gradient_accumulation_steps", "train_batch_size"}) ||
-      s.is_auto("gradient_accumulation_steps"))
-    return;
-  const auto accumulation = s.integer("gradient_accumulation_steps");
-  if (row.microbatches_fill_stages && accumulation % stages != 0)
-    s.error(errors, "gradient_accumulation_steps",
-            fmt::format("{} is not a multiple of parallel.pipeline {}, as schedule {} needs. Set "
-                        "it to a multiple, or set parallel.schedule to 1f1b",
-                        accumulation, stages, row.name));
 }
 
 }  // namespace triax

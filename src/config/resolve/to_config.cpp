@@ -63,6 +63,7 @@ ParallelConfig parallel(const Settings& s) {
   p.pipeline = small(s, "parallel.pipeline");
   p.data = small(s, "parallel.data");
   p.schedule = s.string("parallel.schedule");
+  p.compute_order = read_compute_order(p.schedule);
   p.chunks = small(s, "parallel.chunks");
   if (s.has("parallel.stage_layers"))
     p.stage_layers = s.at("parallel.stage_layers").value.get<std::vector<int>>();

@@ -5,6 +5,7 @@
 
 namespace triax {
 namespace {
+using testing::AllOf;
 using testing::HasSubstr;
 
 class ResolveGrid
@@ -158,6 +159,28 @@ TEST_F(ResolveGrid, InconsistentBatchesGiveTheNumbers) {
           2),
       HasSubstr("more than 1e12 samples"));
   EXPECT_THAT(error(batch(R"("train_batch_size": 0)"), 2), HasSubstr("0 is not allowed"));
+}
+
+TEST_F(ResolveGrid, AScheduleByHandFitsTheJob) {
+  const auto with = [&](const std::string& order, int accumulation, const std::string& more = "") {
+    write("order.csv", order);
+    return error(R"(, "parallel": {"pipeline": 2, "schedule": "file:order.csv"})" + more +
+                     ", \"gradient_accumulation_steps\": " + std::to_string(accumulation),
+                 2);
+  };
+  const std::string head = "stage,operation,chunk,microbatch\n";
+  const std::string whole = head + "0,F,0,0\n0,B,0,0\n1,F,0,0\n1,B,0,0\n";
+  EXPECT_EQ(with(whole, 1), "");
+  EXPECT_THAT(with(whole, 2), AllOf(HasSubstr("parallel.schedule: file:"),
+                                    HasSubstr("order.csv: stage 0: F c0 m1 is missing")));
+  EXPECT_THAT(with("F\n", 1), HasSubstr("order.csv: line 1: the first line must be stage,"));
+  const std::string split = head + "0,F,0,0\n0,B,0,0\n0,W,0,0\n1,F,0,0\n1,B,0,0\n1,W,0,0\n";
+  EXPECT_EQ(with(split, 1), "");
+  EXPECT_THAT(with(split, 1, R"(, "zero_optimization": {"stage": 2})"),
+              HasSubstr("whose weight gradients add up over the step"));
+  EXPECT_THAT(error(R"(, "parallel": {"schedule": "file:none.csv"})", 1),
+              HasSubstr("parallel.schedule: no such file: none.csv. triax train JOB --print"));
+  EXPECT_THAT(error(R"(, "parallel": {"schedule": "file:"})", 1), HasSubstr("\"file:...\""));
 }
 
 TEST_F(ResolveGrid, SchedulesHaveTheirConditions) {
