@@ -144,6 +144,7 @@ struct ParallelConfig {
   int chunks = 1;            // model chunks per pipeline stage
   // Transformer blocks of each chunk, in the model's order; empty: as even in FLOPs as can be.
   std::vector<int> stage_layers = {};
+  bool stages_by_speed = false;  // stage_layers follow from the speed of the ranks, at the start
   bool sequence_parallel = true;
   std::string order = "data,pipeline,tensor";  // slowest axis first
   bool tensor_across_nodes = false;

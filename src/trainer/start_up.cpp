@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/trainer/start_up.hpp"
 
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <array>
@@ -19,6 +20,8 @@
 #include "src/launch/same_job.hpp"
 #include "src/launch/shared_directories.hpp"
 #include "src/launch/threads.hpp"
+#include "src/machine/here/product_rate.hpp"
+#include "src/plan/stages_by_speed.hpp"
 #include "src/trainer/choose_tokenizer.hpp"
 #include "src/trainer/epoch_steps.hpp"
 
@@ -79,6 +82,22 @@ void count_steps(StartUp& start) {
   count_steps_of_epochs(start.grid, start.job, start.config);
 }
 
+// Micro-batches of a block's first MLP product, which a rank computes meanwhile for a third of a
+// second.
+void share_out_stages(StartUp& start) {
+  PlacedConfig& config = start.config;
+  if (!config.parallel.stages_by_speed || config.parallel.pipeline == 1) return;
+  const ProductSize size{config.batch.micro * config.data.sample_length(), config.model.hidden,
+                         config.model.intermediate / config.parallel.tensor};
+  double rate = 0.0;
+  agreed(start.grid,
+         [&] { rate = product_rate(size, config.precision.type, config.place.space, 0.3); });
+  const std::vector<double> speeds = stage_speeds(start.grid, rate);
+  config.parallel.stage_layers = blocks_by_speed(config, speeds);
+  spdlog::info("parallel.stage_layers by-speed: stages of speed {:.2f} have {} blocks",
+               fmt::join(speeds, ", "), fmt::join(config.parallel.stage_layers, ", "));
+}
+
 void check_message_tags(StartUp& start) {
   check_tags(start.config, largest_message_tag(start.grid.place()));
 }
@@ -108,7 +127,7 @@ void check_offload_space(StartUp& start) {
   check_offload_room(start.config, start.plan->memory, start.grid);
 }
 
-constexpr std::array<StartStep, 17> steps = {{
+constexpr std::array<StartStep, 18> steps = {{
     {"the ISA level that all ranks support", choose_isa_level},
     {"threads of each rank", start_kernels},
     {"locks of the run's directories", lock_directories},
@@ -119,6 +138,7 @@ constexpr std::array<StartStep, 17> steps = {{
     {"the tokenizer of the data", choose_tokens},
     {"samples of conversations", prepare_data},
     {"steps of run.epochs", count_steps},
+    {"blocks of stages by their speed", share_out_stages},
     {"message tags", check_message_tags},
     {"plan of a step", make_plan},
     {"memory of each rank", check_memory},

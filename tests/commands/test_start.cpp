@@ -3,6 +3,10 @@
 #include <sys/stat.h>
 
 #include <chrono>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "tests/commands/small_job.hpp"
 
@@ -62,6 +66,30 @@ TEST_F(Start, RanksThatPlanOtherJobsAreRefused) {
       outcome_of("env OMP_NUM_THREADS=1 " + mpiexec(2) + "sh " + shell_word(script));
   EXPECT_EQ(outcome.status, 3) << outcome.text;
   EXPECT_THAT(outcome.text, HasSubstr("job.run.seed is 1 here, 0 on rank 0"));
+}
+
+// Both stages get a block, whatever the speeds of two ranks on one machine are.
+TEST_F(Start, StagesAreSharedOutBySpeed) {
+  const auto losses = [&](const std::string& name, const std::string& layers) {
+    const Outcome outcome = outcome_of(
+        "env OMP_NUM_THREADS=1 " + mpiexec(2) +
+        command_of("train " + shell_word(directory_.path("job.json")) +
+                   " --set model.n_layer=2 --set parallel.pipeline=2 --set run.directory=" +
+                   shell_word(directory_.path(name)) + layers));
+    EXPECT_EQ(outcome.status, 0) << outcome.text;
+    if (!layers.empty())
+      EXPECT_THAT(outcome.text, AllOf(HasSubstr("parallel.stage_layers by-speed: stages of speed "),
+                                      HasSubstr(" have 1, 1 blocks")));
+    std::vector<std::string> found;
+    std::istringstream lines(contents(directory_.path(name + "/metrics.jsonl")));
+    for (std::string line; std::getline(lines, line);)
+      if (const auto json = nlohmann::json::parse(line); json.contains("loss"))
+        found.push_back(json["loss"].dump());
+    return found;
+  };
+  const auto even = losses("even", "");
+  EXPECT_EQ(even.size(), 2U);
+  EXPECT_EQ(losses("speed", " --set parallel.stage_layers=by-speed"), even);
 }
 
 // One rank has no job file, as on a node with a missing file system. The error comes at once, and

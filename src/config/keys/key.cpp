@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/config/keys/key.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -241,8 +241,9 @@ std::string treatment_name(Treatment treatment) {
 }
 
 std::optional<std::string> problem_with(const Key& key, const json& value) {
-  if (value.is_null() || (key.automatic && value == "auto") || value == key.default_value ||
-      !key.choice_named(value).empty() || key.is_fraction(value))
+  const bool word = value.is_string() && key.is_word(value.get<std::string>());
+  if (value.is_null() || word || value == key.default_value || !key.choice_named(value).empty() ||
+      key.is_fraction(value))
     return {};
   if (key.treatment == Treatment::refused && has_type(key.type, value)) {
     const bool makes_the_model = key.path.starts_with("model.");  // another value, another model
@@ -254,7 +255,10 @@ std::optional<std::string> problem_with(const Key& key, const json& value) {
                        key.allowed.text(), key.allowed.text().empty() ? "" : ", ",
                        value.is_number_float() ? "9e15" : "2^63");
   if (!has_type(key.type, value))
-    return fmt::format("expected {}{}{}, got {}", type_name(key.type),
+    return fmt::format("expected {}{}{}{}, got {}", type_name(key.type),
+                       key.type == KeyType::numbers && !key.words.empty()
+                           ? fmt::format(" or \"{}\"", fmt::join(key.words, "\", \""))
+                           : "",
                        key.fraction ? ", a fraction of run.steps below 1" : "",
                        key.automatic ? " or \"auto\"" : "", shown(value));
   const auto is_value = [&](const json& v) { return same(key, v, value); };

@@ -72,7 +72,7 @@ struct Key {
   bool fraction = false;                  // a value below 1 is a fraction of run.steps
   bool may_be_empty = false;              // a path: "" means none
   bool may_be_null = false;               // null is a value too: it replaces the default
-  std::vector<std::string> words;         // of a path: values that name no file, besides "auto"
+  std::vector<std::string> words;         // texts that stand for no path or number, besides "auto"
   std::vector<nlohmann::json> not_built;  // values not implemented: refused by name
   /// Other names of choices, in any case, each with the choice that it means.
   std::vector<std::pair<std::string, std::string>> other_names = {};
@@ -82,7 +82,7 @@ struct Key {
   bool takes_auto_too() const;  // "auto" is a value besides those in `allowed`
   /// Whether `value` is a fraction of run.steps, which stands for a number of steps.
   bool is_fraction(const nlohmann::json& value) const;
-  /// Whether a path's value is one of its `words`.
+  /// Whether the value is one of `words`, or "auto" where that is a value.
   bool is_word(const std::string& value) const;
   /// The choice that `value` is another name of; empty: none.
   std::string choice_named(const nlohmann::json& value) const;

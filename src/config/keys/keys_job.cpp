@@ -93,7 +93,10 @@ void add_parallel(Keys& k) {
                      "model chunks per pipeline stage; more than 1 needs gpipe or interleaved"));
   k.push_back(obeyed("parallel.stage_layers", numbers, nullptr, from_to(1, 1e6),
                      "transformer blocks of each pipeline stage, or of each of pipeline x chunks "
-                     "model chunks in the model's order; unset: as even in FLOPs as can be")
+                     "model chunks in the model's order; unset: as even in FLOPs as can be; "
+                     "\"by-speed\": by the speed of each stage's slowest rank, measured at the "
+                     "start")
+                  .or_words({"by-speed"})
                   .in("blocks"));
   k.push_back(obeyed("parallel.sequence_parallel", boolean, true, anything(),
                      "norms and residuals split along the sequence over the tensor ranks"));

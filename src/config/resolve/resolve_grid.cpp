@@ -82,7 +82,9 @@ void check_model_fits(Settings& s, const Grid& grid, const ModelConfig& m, int64
 // Numbers of blocks by hand: one per chunk, all of them together those of the model.
 void check_stage_layers(Settings& s, const ModelConfig& m, ErrorList& errors) {
   const std::string key = "parallel.stage_layers";
-  if (!s.has(key) || !s.sound({key, "model", "parallel.pipeline", "parallel.chunks"})) return;
+  if (!s.has(key) || s.at(key).value.is_string() ||
+      !s.sound({key, "model", "parallel.pipeline", "parallel.chunks"}))
+    return;
   const auto listed = s.at(key).value.get<std::vector<double>>();
   const int64_t stages = s.integer("parallel.pipeline"), chunks = s.integer("parallel.chunks");
   const double sum = std::accumulate(listed.begin(), listed.end(), 0.0);

@@ -65,7 +65,9 @@ ParallelConfig parallel(const Settings& s) {
   p.schedule = s.string("parallel.schedule");
   p.compute_order = read_compute_order(p.schedule);
   p.chunks = small(s, "parallel.chunks");
-  if (s.has("parallel.stage_layers"))
+  p.stages_by_speed =
+      s.has("parallel.stage_layers") && s.at("parallel.stage_layers").value.is_string();
+  if (s.has("parallel.stage_layers") && !p.stages_by_speed)
     p.stage_layers = s.at("parallel.stage_layers").value.get<std::vector<int>>();
   p.sequence_parallel = s.boolean("parallel.sequence_parallel");
   p.order = s.string("parallel.order");

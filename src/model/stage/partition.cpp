@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "kernels/base/check.hpp"
 #include "src/model/families/attention_kind.hpp"
@@ -17,23 +18,26 @@ double attention_flops(const ModelConfig& model, int block, std::int64_t length)
   return 2 * (2 * width * keys_per_query(model, block, length));
 }
 
-// Costs of runs of blocks. The last chunk has the head too.
+// Costs of runs of blocks: FLOPs over the chunk's speed. The last chunk has the head too.
 class Costs {
  public:
-  Costs(const ModelConfig& model, int chunks, std::int64_t length)
-      : chunks_(chunks), head_(head_flops(model)), until_{0.0} {
+  Costs(const ModelConfig& model, int chunks, std::int64_t length, std::vector<double> speeds)
+      : chunks_(chunks), head_(head_flops(model)), speeds_(std::move(speeds)), until_{0.0} {
     for (int block = 0; block < model.layers; ++block)
       until_.push_back(until_.back() + block_flops(model, block, length));
   }
   double operator()(int chunk, int begin, int end) const {
-    return until_[static_cast<std::size_t>(end)] - until_[static_cast<std::size_t>(begin)] +
-           (chunk == chunks_ - 1 ? head_ : 0.0);
+    const double flops = until_[static_cast<std::size_t>(end)] -
+                         until_[static_cast<std::size_t>(begin)] +
+                         (chunk == chunks_ - 1 ? head_ : 0.0);
+    return speeds_.empty() ? flops : flops / speeds_[static_cast<std::size_t>(chunk)];
   }
 
  private:
   int chunks_;
   double head_;
-  std::vector<double> until_;  // by block: cost of all blocks before it
+  std::vector<double> speeds_;  // by chunk
+  std::vector<double> until_;   // by block: cost of all blocks before it
 };
 
 using Table = std::vector<std::vector<double>>;
@@ -97,14 +101,14 @@ double training_flops_per_token(const ModelConfig& model, std::int64_t sequence_
 }
 
 std::vector<int> partition_blocks(const ModelConfig& model, int chunks,
-                                  std::int64_t sequence_length) {
+                                  std::int64_t sequence_length, const std::vector<double>& speeds) {
   const int blocks = model.layers;
   if (chunks > blocks)
     throw UsageError(
         fmt::format("{} transformer blocks cannot fill {} pipeline chunks", blocks, chunks),
         "each stage, or each chunk of an interleaved stage, needs at least one",
         "Lower parallel.pipeline or parallel.chunks");
-  const Costs cost(model, chunks, sequence_length);
+  const Costs cost(model, chunks, sequence_length, speeds);
   const auto largest = [](double before, double chunk) { return std::max(before, chunk); };
   const double bound = best_partitions(cost, chunks, blocks, largest).back().back();
   const double unit = bound > 0.0 ? bound : 1.0;

@@ -21,10 +21,11 @@ double attention_flops_per_token(const ModelConfig& model, std::int64_t sequence
 
 /// First transformer block of each global chunk, and the end: chunks + 1 numbers. The partition
 /// minimises the FLOPs of the most expensive chunk, and of those partitions the sum of the squares
-/// of all chunks' FLOPs; the last chunk includes the head. Throws UsageError if there are fewer
-/// blocks than chunks.
+/// of all chunks' FLOPs; the last chunk includes the head. `speeds`: by chunk, FLOPs are divided by
+/// them; empty: all alike. Throws UsageError if there are fewer blocks than chunks.
 std::vector<int> partition_blocks(const ModelConfig& model, int chunks,
-                                  std::int64_t sequence_length);
+                                  std::int64_t sequence_length,
+                                  const std::vector<double>& speeds = {});
 
 /// The same numbers where chunk g has layers[g] blocks.
 std::vector<int> cuts_of(const std::vector<int>& layers);

@@ -34,6 +34,10 @@ TEST_F(ResolveGrid, BlocksOfStagesAreThoseOfTheModel) {
   };
   EXPECT_EQ(config(of("[5, 3]"), 2).parallel.stage_layers, (std::vector<int>{5, 3}));
   EXPECT_TRUE(config(of("null"), 2).parallel.stage_layers.empty());
+  EXPECT_TRUE(config(of(R"("by-speed")"), 2).parallel.stages_by_speed);
+  EXPECT_FALSE(config(of("[5, 3]"), 2).parallel.stages_by_speed);
+  EXPECT_THAT(error(of(R"("speed")"), 2),
+              HasSubstr("expected list of numbers or \"by-speed\", got \"speed\""));
   EXPECT_EQ(error(of("[5, 4]"), 2),
             "job.json:3: parallel.stage_layers: 9 blocks in all, and the model has 8");
   EXPECT_THAT(error(of("[8]"), 2), HasSubstr("1 numbers, and parallel.pipeline 2 x parallel.chunks "

@@ -71,6 +71,15 @@ TEST(PartitionBlocks, ADearHeadGetsFewerBlocks) {
   EXPECT_THAT(partition_blocks(model, 2, 16), ElementsAre(0, 7, 8));
 }
 
+TEST(PartitionBlocks, AFastChunkGetsMoreBlocks) {
+  ModelConfig model = small_model("gpt2");
+  model.layers = 12;
+  model.vocabulary = 1;
+  EXPECT_THAT(partition_blocks(model, 2, 16, {1.0, 0.5}), ElementsAre(0, 8, 12));
+  EXPECT_THAT(partition_blocks(model, 3, 16, {0.5, 1.0, 0.5}), ElementsAre(0, 3, 9, 12));
+  EXPECT_THAT(partition_blocks(model, 2, 16, {1.0, 1e-9}), ElementsAre(0, 11, 12));
+}
+
 TEST(PartitionBlocks, NumbersByHandAreCuts) {
   EXPECT_THAT(cuts_of({3, 1, 4}), ElementsAre(0, 3, 4, 8));
 }
