@@ -109,6 +109,8 @@ void add_event(RunData& run, const json& line) {
     event.text = fmt::format("stopped by {}", line.value("by", ""));
     if (const std::string why = line.value("unsaved", ""); !why.empty())
       event.text += ", without a checkpoint: " + why;
+  } else if (kind == "straggler") {
+    event.text = line.value("text", "");
   } else if (kind == "done") {
     event.text = "all steps are done";
   }

@@ -78,6 +78,8 @@ class Trainer {
   std::int64_t make_step(std::int64_t step, RunEnd& end);
   void exchange_step_summary(RunningStep& running);
   void name_straggler(std::int64_t step);
+  /// Collective. Logs and records the rank that the others wait for, if one stands out.
+  void report_straggler(std::int64_t steps_done, double seconds);
   void record_trace();
   StepMetrics finish_step(RunningStep& running);
   void write_line(const StepMetrics& metrics);

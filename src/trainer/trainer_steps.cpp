@@ -89,7 +89,14 @@ void Trainer::name_straggler(std::int64_t step) {
     return;
   straggler_named_ = true;
   if (leader()) record_->pause();
-  report_straggler(grid_, step_summary_.messages.seconds);
+  report_straggler(step, step_summary_.messages.seconds);
+}
+
+void Trainer::report_straggler(std::int64_t steps_done, double seconds) {
+  const std::string text = straggler_text(grid_, seconds);
+  if (!leader() || text.empty()) return;
+  spdlog::warn("{}", text);
+  record_->event("straggler", {{"step", steps_done}, {"text", text}});
 }
 
 StepMetrics Trainer::finish_step(RunningStep& running) {

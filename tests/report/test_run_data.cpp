@@ -46,6 +46,15 @@ TEST(RunData, ReadsEventsAndNamesARunThatEndedWithoutNotice) {
   EXPECT_EQ(run.memory["rank"], 1);
 }
 
+TEST(RunData, NamesTheRankThatOthersWaitFor) {
+  const RunFixture fixture(10);
+  fixture.event("straggler", {{"step", 4}, {"text", "the others wait for rank 2"}});
+  const RunData run = read_run(fixture.directory());
+  ASSERT_EQ(run.events.size(), 1U);
+  EXPECT_EQ(run.events[0].kind, "straggler");
+  EXPECT_EQ(run.events[0].text, "the others wait for rank 2");
+}
+
 TEST(RunData, NamesSkippedStepsSpikesAndRollbacks) {
   const TempDirectory directory;
   directory.file("metrics.jsonl",

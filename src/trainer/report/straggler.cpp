@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/trainer/report/straggler.hpp"
 
-#include <spdlog/spdlog.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
@@ -38,11 +38,6 @@ std::string straggler_text(ProcessGrid& grid, double seconds) {
       "{} has spent {:.3g} s on messages; the mean over ranks is {:.3g} s of {:.3g} s: the others "
       "wait for it. Check whether its node is slower or its share of the model larger",
       place, share.least, share.mean, seconds);
-}
-
-void report_straggler(ProcessGrid& grid, double seconds) {
-  const std::string text = straggler_text(grid, seconds);
-  if (grid.rank() == 0 && !text.empty()) spdlog::warn("{}", text);
 }
 
 }  // namespace triax

@@ -28,7 +28,5 @@ int rank_of_least(const std::vector<double>& spent);
 /// Text that names the rank that stands out; empty if none does. `seconds`: since the run began.
 /// Collective.
 std::string straggler_text(ProcessGrid& grid, double seconds);
-/// Logs that text on rank 0. Collective.
-void report_straggler(ProcessGrid& grid, double seconds);
 
 }  // namespace triax
