@@ -66,7 +66,9 @@ TRIAX_HOST_DEVICE inline SequenceScore score_of(const SequenceSums& sums,
       options.mean ? sums.log_probs / sums.labels : sums.log_probs - sums.reference;
   const double slope = options.mean ? 1.0 / sums.labels : 1.0;
   if (!options.odds) return {value, value, slope};
-  constexpr double almost_one = -1e-12;  // log of a probability whose odds are still finite
+  // Log of a probability above which the odds have the slope that they have there: float32 sums of
+  // exponentials resolve no nearer to 1, and a larger slope would amplify their rounding alone.
+  constexpr double almost_one = -1e-5;
   const double log_prob = value < almost_one ? value : almost_one;
   const double rest = -std::expm1(log_prob);  // 1 - probability
   return {value, log_prob - std::log(rest), slope / rest};

@@ -30,11 +30,10 @@ void check_dpo(AxolotlJob& job) {
 }
 
 // TRL adds the cross-entropy of chosen answers to SimPO, times cpo_alpha, whose default is 1.
-void check_simpo(AxolotlJob& job) {
-  if (job.number("cpo_alpha").value_or(1.0) != 0.0)
-    job.refuse(job.has("cpo_alpha") ? "cpo_alpha" : "rl",
-               "SimPO has no cross-entropy beside it, and Axolotl adds one by cpo_alpha, which is "
-               "1 unless the file says otherwise. Set cpo_alpha to 0");
+void set_chosen_weight_of_simpo(AxolotlJob& job) {
+  if (job.has("cpo_alpha")) return set_number(job, "loss.chosen_weight", "cpo_alpha");
+  job.set("loss.chosen_weight", 1.0, "rl");
+  job.remark("cpo_alpha is 1 unless the file says otherwise: chosen answers are trained too");
 }
 
 }  // namespace
@@ -54,9 +53,10 @@ void translate_preference(AxolotlJob& job) {
   if (*loss == "dpo") {
     check_dpo(job);
     set_number(job, "loss.label_smoothing", "dpo_label_smoothing");
+    set_number(job, "loss.chosen_weight", "rpo_alpha");
   }
   if (*loss == "simpo") {
-    check_simpo(job);
+    set_chosen_weight_of_simpo(job);
     set_number(job, "loss.simpo_gamma", "simpo_gamma");
   }
 }

@@ -87,7 +87,7 @@ std::string resume_losses(const CheckpointHeader& header, const std::string& res
 
 std::string resume_validation(const CheckpointHeader& header, const std::string& resolved) {
   const json state = saved_value(header.job, validation_key);
-  for (const char* key : {"data.seq_length", "run.eval_steps"})
+  for (const char* key : {"data.seq_length", "run.eval_steps", "data.format", "loss.type"})
     if (saved_value(header.job, key) != saved_value(resolved, key)) return {};
   const auto files = [](const std::string& job) {
     return saved_value(job, "data.valid").get<std::vector<std::string>>();

@@ -235,6 +235,7 @@ struct LossConfig {
   double beta = 0.1;                // of preference losses, as TRL has it
   double label_smoothing = 0.0;     // share of pairs that are taken for swapped
   double simpo_gamma = 0.5;         // margin
+  double chosen_weight = 0.0;       // of the cross-entropy of chosen answers, added to the loss
   double z_coefficient = 0.0;       // of the z-loss; 0: none
 };
 

@@ -7,6 +7,15 @@
 
 namespace triax {
 
+namespace {
+
+// Weight of the cross-entropy of chosen answers, a mean over their tokens.
+double chosen_weight(const Config& config) {
+  return preference_loss(config)->beta == BetaUse::weight ? 1.0 : config.loss.chosen_weight;
+}
+
+}  // namespace
+
 std::optional<PairLossOptions> pair_options(const Config& config, double pairs,
                                             double chosen_labels) {
   const PreferenceLoss* const loss = preference_loss(config);
@@ -19,7 +28,7 @@ std::optional<PairLossOptions> pair_options(const Config& config, double pairs,
   options.margin = loss->margin ? config.loss.simpo_gamma : 0.0;
   options.weight = weighs ? config.loss.beta : 1.0;
   options.smoothing = config.loss.label_smoothing;
-  options.chosen_weight = weighs ? pairs / std::max(chosen_labels, 1.0) : 0.0;
+  options.chosen_weight = chosen_weight(config) * pairs / std::max(chosen_labels, 1.0);
   options.reward = config.loss.beta;
   return options;
 }
@@ -39,7 +48,7 @@ PairMetrics pair_metrics(const Config& config, const PairSums& sums) {
                       .accuracy = mean(PairSum::preferred),
                       .chosen_log_prob = mean(PairSum::chosen_log_prob),
                       .rejected_log_prob = mean(PairSum::rejected_log_prob)};
-  if (preference_loss(config)->beta == BetaUse::weight)
+  if (chosen_weight(config) > 0.0)
     metrics.chosen_loss = number_of(sums, PairSum::chosen_loss) /
                           std::max(number_of(sums, PairSum::chosen_labels), 1.0);
   return metrics;

@@ -5,6 +5,7 @@
 
 #include "kernels/base/device/stream_workspace.hpp"
 #include "kernels/base/mpi/agree.hpp"
+#include "src/data/chat/sample_rows.hpp"
 #include "src/data/mixture/source_names.hpp"
 #include "src/launch/offload_location.hpp"
 
@@ -65,6 +66,34 @@ Allocations RankState::allocations(std::int64_t snapshot_bytes) const {
           snapshot_bytes,         stream.space()};
 }
 
+namespace {
+
+// A pair is two rows of seq_length tokens: no file may end within one, unless it is the last.
+void check_whole_pairs(const TokenReader& reader, const std::vector<std::string>& files,
+                       const DataConfig& data) {
+  const std::vector<std::int64_t> tokens = reader.file_tokens();
+  for (std::size_t f = 0; f + 1 < files.size(); ++f)
+    if (tokens[f] % data.sample_length() != 0)
+      throw UsageError(fmt::format("{} cuts the pairs of the files behind it", files[f]),
+                       fmt::format("it holds {} tokens, which are no multiple of a pair's, 2 x {}",
+                                   tokens[f], data.sequence_length),
+                       "Name the file alone in a source of data.train, or as the last file");
+}
+
+void check_pairs(const TokenReader& reader, const std::vector<std::string>& files,
+                 const DataConfig& data) {
+  for (const std::string& file : files)
+    check_row_form(file, data.sequence_length, data.rows_per_sample);
+  if (data.rows_per_sample == 1) return;
+  check_whole_pairs(reader, files, data);
+  if (!reader.has_labels())
+    throw UsageError(fmt::format("{} has no labels", files.front()),
+                     "of a pair, answers alone have labels; the prompt has -100",
+                     "Name JSON lines, or files that a run has prepared from them");
+}
+
+}  // namespace
+
 TokenReader open_reader(const Config& config, const ProcessGrid& grid,
                         const std::vector<std::string>& files, bool shuffle, bool use) {
   TokenReader reader(files, config.data.sample_length(), shuffle, config.data.seed, grid);
@@ -74,10 +103,7 @@ TokenReader open_reader(const Config& config, const ProcessGrid& grid,
   agreed(grid, [&] {
     if (!use || grid.rank() != 0) return;
     reader.check_ends();
-    if (config.data.rows_per_sample > 1 && !reader.has_labels())
-      throw UsageError(fmt::format("{} has no labels", files.front()),
-                       "of a pair, answers alone have labels; the prompt has -100",
-                       "Name JSON lines, or files that a run has prepared from them");
+    check_pairs(reader, files, config.data);
   });
   return reader;
 }

@@ -7,17 +7,31 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <span>
 
+#include "io/checkpoint/checkpoint_reader.hpp"
+#include "io/safetensors/safetensors.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "src/checkpoint/adapter_base.hpp"
 #include "src/config/model/huggingface.hpp"
+#include "src/config/preference.hpp"
 #include "src/data/chat/prepare.hpp"
 #include "src/data/chat/reference_file.hpp"
 #include "src/data/mixture/source_names.hpp"
 
 namespace triax {
 namespace {
+
+// Fingerprint of the weights of a directory, and when its files were last written: a model that is
+// made again may differ in no byte that the fingerprint reads.
+std::string text_of_weights(const std::string& directory) {
+  std::string text = base_fingerprint(directory);
+  for (const std::string& file : safetensors_files(directory))
+    text += fmt::format("written {}\n",
+                        std::filesystem::last_write_time(file).time_since_epoch().count());
+  return text;
+}
 
 // The model that training starts from: shape, weights, and the type in which it computes.
 std::string text_of_start(const Config& config) {
@@ -28,14 +42,41 @@ std::string text_of_start(const Config& config) {
                                  huggingface_config(model));
   if (model.kept) text += "kept in " + model.kept.format + "\n";
   text += model.weights.empty() ? fmt::format("fresh {}\n", config.run.seed)
-                                : base_fingerprint(model.weights);
-  if (!lora.from.empty()) text += "adapter " + base_fingerprint(lora.from);
+                                : text_of_weights(model.weights);
+  if (!lora.from.empty())
+    text += fmt::format("adapter {}\n{}", lora.keys, text_of_weights(lora.from));
   if (lora && lora.start == LoraStart::random)
     text += fmt::format("random adapter {} {}\n", config.run.seed, lora.keys);
   return text;
 }
 
+// Contents of a file of log-probabilities; empty where there is none, or none that can be used.
+std::vector<double> found_log_probs(const std::string& path, std::int64_t pairs) {
+  if (!std::filesystem::exists(path)) return {};
+  try {
+    return read_reference(path, pairs);
+  } catch (const Error& error) {
+    spdlog::warn("reference: {}. It is made anew", error.what());
+    return {};
+  }
+}
+
 }  // namespace
+
+void check_reference(const CheckpointHeader& resumed, const Config& config) {
+  if (!needs_reference(config)) return;
+  const auto type = nlohmann::json::parse(resumed.job)
+                        .value(nlohmann::json::json_pointer("/loss/type"), "next_token");
+  const PreferenceLoss* const loss = find_preference_loss(type);
+  if (loss != nullptr && loss->reference) return;
+  throw UsageError(
+      fmt::format("the checkpoint was trained by loss.type \"{}\", without a reference", type),
+      fmt::format("\"{}\" compares with the weights that the run starts from, those of model.from, "
+                  "and the checkpoint is past them",
+                  config.loss.type),
+      "Export the checkpoint (triax checkpoint export FILE --to huggingface DIR), and start a run "
+      "in another run.directory with model.from DIR");
+}
 
 Reference::Reference(RankState& rank)
     : rank_(rank),
@@ -59,11 +100,6 @@ void Reference::add(const std::vector<std::string>& names, std::vector<double>& 
   std::int64_t first = 0;
   for (std::size_t f = 0; f < names.size(); ++f) {
     const bool last = f + 1 == names.size();
-    if (!last && tokens[f] % length != 0)
-      throw UsageError(fmt::format("{} cuts the pairs of the files behind it", names[f]),
-                       fmt::format("it holds {} tokens, which are no multiple of a pair's, 2 x {}",
-                                   tokens[f], rank_.config.data.sequence_length),
-                       "Name the file alone in a source of data.train, or as the last file");
     const std::int64_t pairs = last ? reader.samples() - first : tokens[f] / length;
     source.files.push_back({names[f], {}, first, pairs});
     first += pairs;
@@ -83,7 +119,7 @@ void Reference::find(Source& source) {
     for (std::size_t f = 0; f < source.files.size(); ++f) {
       File& file = source.files[f];
       file.path = reference_path(directory, file.token_file, model_);
-      const std::vector<double> log_probs = read_reference(file.path, file.pairs);
+      const std::vector<double> log_probs = found_log_probs(file.path, file.pairs);
       std::ranges::copy(log_probs, source.log_probs->begin() + 2 * file.first);
       found[f] = log_probs.empty() ? 0 : 1;
       if (found[f] != 0)

@@ -5,10 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "io/checkpoint/checkpoint_reader.hpp"
 #include "src/executor/executor.hpp"
 #include "src/trainer/rank_state.hpp"
 
 namespace triax {
+
+/// UsageError where the job compares with the weights that training starts from, and the checkpoint
+/// that it resumes was trained by a loss that does not: the reference would be an older model.
+void check_reference(const CheckpointHeader& resumed, const Config& config);
 
 class Reference {
  public:

@@ -46,9 +46,11 @@ bool Trainer::prepare_reference() {
 }
 
 void Trainer::prepare_weights() {
+  const std::optional opened = checkpoint_to_resume(grid_, config_.checkpoint);
+  if (opened) check_reference(opened->header(), config_);
   const bool started = prepare_reference();
   const FileScope working(grid_.watch());
-  if (const std::optional opened = checkpoint_to_resume(grid_, config_.checkpoint)) {
+  if (opened) {
     const CheckpointReader& reader = *opened;
     check_same_model(reader, config_.model, grid_);
     const std::vector<std::string> of_data = restore(reader);

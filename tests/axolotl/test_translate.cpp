@@ -285,7 +285,7 @@ TEST_F(Translate, LossesOfPairs) {
   EXPECT_EQ(job.at("loss"), (json{{"type", "orpo"}, {"beta", 0.2}}));
   EXPECT_THAT(refusal("rl: kto\n"),
               HasSubstr("rl: \"kto\" is not built. Set it to dpo, orpo or simpo"));
-  EXPECT_THAT(refusal("rl: simpo\n"), HasSubstr("rl: SimPO has no cross-entropy beside it"));
+  EXPECT_EQ(job_of("rl: simpo\n").at("loss").at("chosen_weight"), 1.0);
   EXPECT_THAT(refusal("rl: dpo\ndpo_loss_type: [ipo]\n"), HasSubstr("dpo_loss_type: only"));
   EXPECT_THAT(refusal("rl: dpo\ndatasets: [{path: chat.jsonl, type: chatml.intel}]\n"),
               HasSubstr("\"chatml.intel\" is not built for pairs of answers"));

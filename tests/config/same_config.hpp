@@ -69,7 +69,8 @@ inline auto members(const PrecisionConfig& p) {
   return std::tie(p.type, p.gradient_type, p.fp8);
 }
 inline auto members(const LossConfig& l) {
-  return std::tie(l.type, l.beta, l.label_smoothing, l.simpo_gamma, l.z_coefficient);
+  return std::tie(l.type, l.beta, l.label_smoothing, l.simpo_gamma, l.chosen_weight,
+                  l.z_coefficient);
 }
 inline auto members(const RecomputeConfig& r) {
   return std::tie(r.what, r.layers, r.keep_outputs, r.partition_inputs, r.inputs_on_host);

@@ -52,6 +52,11 @@ TEST_F(Preferences, KeysAreChecked) {
               HasSubstr("loss.label_smoothing"));
   EXPECT_THAT(wrong({"loss.type=orpo", "loss.label_smoothing=0.1"}),
               HasSubstr("loss.type \"orpo\" has no label smoothing"));
+  EXPECT_EQ(wrong({"loss.type=dpo", "loss.chosen_weight=0.5"}), "");
+  EXPECT_THAT(wrong({"loss.type=orpo", "loss.chosen_weight=0.5"}),
+              HasSubstr("loss.chosen_weight: loss.type \"orpo\" is that cross-entropy, or has it"));
+  EXPECT_THAT(load_job(job(), keys({"loss.type=dpo"}), 1).warnings,
+              testing::Contains(HasSubstr("the reference is a model of random weights")));
   EXPECT_THAT(wrong({"loss.type=dpo", "loss.z_coefficient=1e-4"}), HasSubstr("z-loss"));
   EXPECT_THAT(wrong({"loss.type=dpo", "data.train_on=all"}),
               HasSubstr("data.train_on: the losses of pairs compare the answers alone"));

@@ -97,12 +97,16 @@ void add_loss(Keys& k) {
   k.push_back(
       obeyed("loss.type", string, "next_token", one_of(std::move(names)),
              "the others compare pairs of answers (data.format \"preference\")" + meanings));
-  k.push_back(obeyed("loss.beta", number, 0.1, above(0),
+  k.push_back(obeyed("loss.beta", number, 0.1, from_to(1e-6, 1e3),
                      "of preference losses, as in TRL: dpo, simpo: factor of the difference of "
                      "scores; orpo: factor of the odds ratio beside the chosen answer's loss"));
   k.push_back(obeyed("loss.label_smoothing", number, 0.0, from_below(0, 0.5),
                      "dpo, simpo: probability that the answers of a pair are swapped"));
   k.push_back(obeyed("loss.simpo_gamma", number, 0.5, at_least(0), "simpo: margin of rewards"));
+  k.push_back(
+      obeyed("loss.chosen_weight", number, 0.0, from_to(0, 1e3),
+             "dpo, simpo: weight of the chosen answers' cross-entropy, which is added (TRL's "
+             "rpo_alpha, cpo_alpha); orpo has it with weight 1"));
 }
 
 void add_noise(Keys& k) {

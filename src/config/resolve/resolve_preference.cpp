@@ -61,6 +61,17 @@ void check_preference(Settings& s, ErrorList& errors) {
   if (s.sound({smoothing}) && s.number(smoothing) > 0.0 && (loss == nullptr || !loss->smoothing))
     s.error(errors, smoothing,
             fmt::format("loss.type \"{}\" has no label smoothing. Leave it out", s.string(type)));
+  const std::string chosen = "loss.chosen_weight";
+  if (s.sound({chosen}) && s.number(chosen) > 0.0 &&
+      (loss == nullptr || loss->beta == BetaUse::weight))
+    s.error(
+        errors, chosen,
+        fmt::format("loss.type \"{}\" is that cross-entropy, or has it with weight 1. Leave it out",
+                    s.string(type)));
+  if (loss != nullptr && loss->reference && !s.has("model.from"))
+    s.warn(type, fmt::format("the reference is a model of random weights: \"{}\" compares with the "
+                             "weights that training starts from. Set model.from",
+                             s.string(type)));
   if (loss != nullptr && s.sound({z}) && s.number(z) > 0.0)
     s.error(errors, z,
             fmt::format("the z-loss belongs to the loss of the next token, and loss.type is "

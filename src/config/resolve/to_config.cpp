@@ -251,8 +251,12 @@ Config to_config(const Settings& s, const ModelConfig& model) {
              s.integer("gradient_accumulation_steps")};
   c.scheduler = scheduler_config(s);
   c.optimizer = optimizer_config(s, c.scheduler);
-  c.loss = {s.string("loss.type"), s.number("loss.beta"), s.number("loss.label_smoothing"),
-            s.number("loss.simpo_gamma"), s.number("loss.z_coefficient")};
+  c.loss = {s.string("loss.type"),
+            s.number("loss.beta"),
+            s.number("loss.label_smoothing"),
+            s.number("loss.simpo_gamma"),
+            s.number("loss.chosen_weight"),
+            s.number("loss.z_coefficient")};
   if (preference_loss(c) != nullptr) c.data.rows_per_sample = 2;
   c.gradient_clipping = s.number("gradient_clipping");
   c.zero = zero(s);

@@ -92,7 +92,9 @@ std::string field_name(const std::string& field, const ConversationConfig& confi
 const ordered_json& field_of_line(const ordered_json& line, const std::string& field,
                                   const ConversationConfig& config) {
   const std::string name = field_name(field, config);
-  if (!line.is_object() || !line.contains(name))
+  if (!line.is_object())
+    throw UsageError("the line is no JSON object", {}, "Write each sample as {...} on one line");
+  if (!line.contains(name))
     throw UsageError(fmt::format("the line has no field \"{}\"", name), {},
                      fmt::format("Map it with data.fields: {{\"{}\": \"NAME\"}}", field));
   return line.at(name);
@@ -101,8 +103,10 @@ const ordered_json& field_of_line(const ordered_json& line, const std::string& f
 ordered_json messages_of(const ordered_json& value, const std::string& field,
                          const ConversationConfig& config) {
   if (!value.is_array() || value.empty())
-    throw UsageError(fmt::format("the field \"{}\" has no messages", field_name(field, config)), {},
-                     "Give an array of messages, each with a role and a content");
+    throw UsageError(
+        fmt::format("the field \"{}\" has no messages{}", field_name(field, config),
+                    value.is_array() ? "" : fmt::format(": it is of type {}", value.type_name())),
+        {}, "Give an array of messages, each with a role and a content");
   ordered_json messages = ordered_json::array();
   for (const ordered_json& message : value) messages.push_back(message_of(message, config));
   return messages;

@@ -76,14 +76,30 @@ class Preparation {
         "data: {}: {}", path,
         counts_text(samples.counts(), rows.size(), context_.most_tokens, context_.pairs()));
     warn(path, samples.counts());
-    if (samples.size() == 0)
-      throw UsageError(
-          fmt::format("{} has no sample that trains", path),
-          fmt::format("{} samples have no answer within {} tokens", samples.counts().without_answer,
-                      context_.most_tokens),
-          "Look at one with triax data show, raise data.seq_length, or set data.train_on to all");
-    write_rows(samples, rows, {context_.most_tokens, fill_, data_.mask_documents, last}, prepared);
+    if (samples.size() == 0) refuse(path, samples.counts());
+    write_rows(samples, rows,
+               {.length = context_.most_tokens,
+                .fill = fill_,
+                .documents = data_.mask_documents,
+                .rows_per_sample = data_.rows_per_sample,
+                .last = last},
+               prepared);
     return prepared;
+  }
+
+  [[noreturn]] void refuse(const std::string& path, const ChatCounts& counts) const {
+    const std::string none = fmt::format("{} has no sample that trains", path);
+    if (context_.pairs())
+      throw UsageError(none,
+                       fmt::format("the prompt of {} pairs leaves no room for an answer within {} "
+                                   "tokens, or their answers are equal",
+                                   counts.without_answer, context_.most_tokens),
+                       "Raise data.seq_length, and check that chosen and rejected differ");
+    throw UsageError(
+        none,
+        fmt::format("{} samples have no answer within {} tokens", counts.without_answer,
+                    context_.most_tokens),
+        "Look at one with triax data show, raise data.seq_length, or set data.train_on to all");
   }
 
   static void warn(const std::string& path, const ChatCounts& counts) {

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 
+#include "io/files/durable.hpp"
 #include "io/files/mapped_file.hpp"
 #include "io/files/sha256.hpp"
 #include "io/hdf5/hdf5.hpp"
@@ -18,6 +18,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* dataset = "/log_probs";
+
+constexpr const char* checksum = "sha256";
+
+std::string hash_of(std::span<const double> log_probs) {
+  Sha256 hash;
+  hash.add({reinterpret_cast<const char*>(log_probs.data()), log_probs.size_bytes()});
+  return hash.hex();
+}
 
 std::vector<hdf5::Box> whole(std::int64_t count) {
   return hdf5::flat_range_boxes(Shape{count}, 0, count);
@@ -38,15 +46,18 @@ std::string reference_path(const std::string& directory, const std::string& toke
 }
 
 std::vector<double> read_reference(const std::string& path, std::int64_t pairs) {
-  if (!fs::exists(path)) return {};
   const hdf5::File file(path, hdf5::File::Mode::read);
+  const auto require = [&](bool ok, const std::string& why) {
+    if (!ok) throw Error(fmt::format("{} is damaged", path), why, "Remove it: it is made again");
+  };
   std::vector<double> log_probs(static_cast<std::size_t>(2 * pairs));
-  if (!file.exists(dataset) || file.shape(dataset) != Shape{2 * pairs})
-    throw Error(fmt::format("{} does not fit its data", path),
-                fmt::format("it must hold {} log-probabilities of {} pairs", 2 * pairs, pairs),
-                "Remove it: it is made again");
+  require(file.exists(dataset) && file.shape(dataset) == Shape{2 * pairs},
+          fmt::format("it does not hold {} log-probabilities of {} pairs", 2 * pairs, pairs));
   file.read(dataset, whole(2 * pairs), Tensor(log_probs.data(), {2 * pairs}));
   file.check_lengths();
+  require(file.has_attribute("/", checksum) &&
+              file.string_attribute("/", checksum) == hash_of(log_probs),
+          "its numbers do not have its checksum");
   return log_probs;
 }
 
@@ -61,9 +72,10 @@ void write_reference(const std::string& path, std::span<const double> log_probs,
     file.create_dataset(dataset, DType::f64, {count});
     file.write(dataset, whole(count), Tensor(values.data(), {count}));
     file.write_attribute("/", "model", model);
+    file.write_attribute("/", checksum, hash_of(log_probs));
     file.close();
   }
-  fs::rename(working, path);
+  rename_durably(working, path);
 }
 
 }  // namespace triax

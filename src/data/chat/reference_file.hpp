@@ -13,8 +13,8 @@ namespace triax {
 std::string reference_path(const std::string& directory, const std::string& token_file,
                            const std::string& model);
 
-/// The two log-probabilities of each pair, as write_reference() wrote them; empty: there is no such
-/// file. Error for a file that does not hold `pairs` pairs.
+/// The two log-probabilities of each pair, as write_reference() wrote them. Error for a file that
+/// does not hold `pairs` pairs, or is damaged.
 std::vector<double> read_reference(const std::string& path, std::int64_t pairs);
 
 /// Writes `log_probs`, chosen and rejected of each pair; the file gets its name when it is whole.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/data/chat/sample_rows.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <vector>
@@ -12,6 +14,9 @@ namespace triax {
 namespace {
 
 constexpr std::int64_t block_tokens = std::int64_t{1} << 20;
+
+constexpr const char* row_length = "row_length";
+constexpr const char* rows_of_a_sample = "rows_per_sample";
 
 // Rows [first, first + count) at the front of ids and labels, which are filled up. Adds the first
 // token of each document to `documents`.
@@ -50,6 +55,8 @@ void write_rows(const SampleFile& samples, const SampleRows& rows, const RowForm
   {
     hdf5::File file(working, hdf5::File::Mode::create);
     for (const char* name : {"/tokens", "/labels"}) file.create_dataset(name, DType::i32, {tokens});
+    file.write_attribute("/", row_length, form.length);
+    file.write_attribute("/", rows_of_a_sample, std::int64_t{form.rows_per_sample});
     std::vector<std::int32_t> ids, labels;
     std::vector<std::int64_t> documents;
     const auto write = [&](std::int64_t begin) {
@@ -75,6 +82,24 @@ void write_rows(const SampleFile& samples, const SampleRows& rows, const RowForm
     }
   }
   std::filesystem::rename(working, path);
+}
+
+void check_row_form(const std::string& file, std::int64_t length, int rows_per_sample) {
+  if (hdf5::begin_of_hdf5(file) < 0) return;
+  const hdf5::File opened(file, hdf5::File::Mode::read);
+  if (!opened.has_attribute("/", row_length) || !opened.has_attribute("/", rows_of_a_sample))
+    return;
+  const std::int64_t rows = opened.integer_attribute("/", rows_of_a_sample);
+  const std::int64_t there = opened.integer_attribute("/", row_length);
+  if (rows == rows_per_sample && (rows == 1 || there == length)) return;
+  const auto text = [](std::int64_t count, std::int64_t tokens) {
+    return fmt::format("{} of {} tokens", count == 1 ? "samples" : "pairs of answers", tokens);
+  };
+  throw UsageError(fmt::format("{} was prepared for another job", file),
+                   fmt::format("it holds {}, and the job reads {}", text(rows, there),
+                               text(rows_per_sample, length)),
+                   "Name the JSON lines that it was made from, or set data.format, loss.type and "
+                   "data.seq_length to what the file was made for");
 }
 
 }  // namespace triax

@@ -18,6 +18,22 @@ std::string as_code(const std::string& path) {
   return text;
 }
 
+// Numbers of preference data, under the names that metrics.jsonl and TRL have.
+void add_pairs(std::vector<EventScalar>& scalars, const std::optional<PairMetrics>& pairs,
+               const std::string& prefix) {
+  if (!pairs) return;
+  const auto add = [&](const char* name, double value) {
+    scalars.push_back({prefix + name, value});
+  };
+  add("rewards/chosen", pairs->chosen_reward);
+  add("rewards/rejected", pairs->rejected_reward);
+  add("rewards/margins", pairs->margin());
+  add("rewards/accuracies", pairs->accuracy);
+  add("logps/chosen", pairs->chosen_log_prob);
+  add("logps/rejected", pairs->rejected_log_prob);
+  if (pairs->chosen_loss) add("nll_loss", *pairs->chosen_loss);
+}
+
 // The numbers of a line of metrics.jsonl, under the same names.
 std::vector<EventScalar> scalars_of(const StepMetrics& m) {
   std::vector<EventScalar> scalars = {
@@ -36,6 +52,7 @@ std::vector<EventScalar> scalars_of(const StepMetrics& m) {
   if (m.mfu) scalars.push_back({"mfu", *m.mfu});
   if (m.loss_scale) scalars.push_back({"loss_scale", *m.loss_scale});
   for (const auto& [name, epochs] : m.epochs) scalars.push_back({"epochs/" + name, epochs});
+  add_pairs(scalars, m.pairs, "");
   return scalars;
 }
 
@@ -73,10 +90,12 @@ void RunMonitors::step(const StepMetrics& metrics) {
   update_state(true);
 }
 
-void RunMonitors::valid(std::int64_t step, double loss) {
+void RunMonitors::valid(std::int64_t step, double loss, const std::optional<PairMetrics>& pairs) {
   state_.valid_loss = loss;
   if (!events_) return;
-  events_->scalars(step, {{"valid_loss", loss}});
+  std::vector<EventScalar> scalars = {{"valid_loss", loss}};
+  add_pairs(scalars, pairs, "valid_");
+  events_->scalars(step, scalars);
   note(events_->problem());
 }
 

@@ -27,7 +27,7 @@ class RunMonitors {
   RunMonitors& operator=(const RunMonitors&) = delete;
 
   void step(const StepMetrics& metrics);
-  void valid(std::int64_t step, double loss);
+  void valid(std::int64_t step, double loss, const std::optional<PairMetrics>& pairs = {});
   /// Problem that was not reported yet; empty: none.
   std::string take_problem();
 

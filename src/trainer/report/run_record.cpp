@@ -42,7 +42,7 @@ void RunRecord::step(const StepMetrics& metrics) {
 
 void RunRecord::valid(std::int64_t step, const HeldOutLoss& held_out, std::int64_t tokens) {
   metrics_.write_valid(step, held_out.loss, tokens, held_out.pairs);
-  monitors_.valid(step, held_out.loss);
+  monitors_.valid(step, held_out.loss, held_out.pairs);
   pause();
   spdlog::info("after {} of {} steps: validation loss {:.4f}{}", step + 1, steps_, held_out.loss,
                pairs_text(held_out.pairs));

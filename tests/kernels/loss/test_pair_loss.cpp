@@ -122,6 +122,16 @@ TEST(PairLoss, ScoresStayFinite) {
     }
 }
 
+// Rounding of a nearly certain answer's log-probability must not become its gradient.
+TEST(PairLoss, OddsOfACertainAnswerHaveABoundedSlope) {
+  for (const double log_prob : {0.0, -1e-9, -1e-7, -9e-6}) {
+    const SequenceScore score = score_of({.log_probs = log_prob, .labels = 1.0}, orpo);
+    EXPECT_LT(score.slope, 1.01e5) << log_prob;
+    EXPECT_GT(score.slope, 0.99e5) << log_prob;
+  }
+  EXPECT_NEAR(score_of({.log_probs = std::log(0.75), .labels = 1.0}, orpo).slope, 4.0, 1e-12);
+}
+
 void gradient(const Stream& stream, const Tensor& logits, const Tensor& lse, const Tensor& labels,
               const Tensor& factors) {
   scaled_cross_entropy_backward(stream, logits, lse, labels, 0, 3, 0.5F, {}, factors);

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 
+#include "io/hdf5/hdf5.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/parity/data/preference_job.hpp"
 #include "tests/support/error_of.hpp"
@@ -124,6 +126,57 @@ TEST_F(PreferenceRuns, WriteRewardsAndValidate) {
     EXPECT_NEAR(line.at("logps").at("chosen"), rewards.at("chosen").get<double>() / 0.4, 1e-12);
     EXPECT_GT(line.at("nll_loss").get<double>(), 3.0);
   }
+}
+
+// The numbers of the file are one piece of it, and the only one in which this double occurs.
+void flip_a_byte_of_the_numbers(const std::string& path) {
+  double number = 0.0;
+  hdf5::File(path, hdf5::File::Mode::read)
+      .read("/log_probs", hdf5::flat_range_boxes({2 * preference_pairs * preference_steps}, 3, 4),
+            Tensor(&number, {1}));
+  std::string bytes = contents(path);
+  const std::size_t at = bytes.find(std::string(reinterpret_cast<const char*>(&number), 8));
+  ASSERT_NE(at, std::string::npos);
+  bytes[at] = static_cast<char>(bytes[at] ^ 1);
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+// A file of log-probabilities that is cut or has other numbers is made anew.
+TEST_F(PreferenceRuns, ADamagedReferenceIsMadeAnew) {
+  const auto losses = [&] { return losses_of(train(MPI_COMM_WORLD, job("run"), 2)); };
+  const auto expected = losses();
+  const auto files = references("run");
+  ASSERT_EQ(files.size(), 1U);
+  const auto size = std::filesystem::file_size(files.front());
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (const bool cut : {true, false}) {
+    if (world_rank() == 0 && cut) std::filesystem::resize_file(files.front(), 0);
+    if (world_rank() == 0 && !cut) flip_a_byte_of_the_numbers(files.front());
+    MPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_EQ(losses(), expected);
+    EXPECT_EQ(references("run"), files);
+    EXPECT_EQ(std::filesystem::file_size(files.front()), size);
+  }
+}
+
+TEST_F(PreferenceRuns, ACheckpointOfAnotherLossIsNoReference) {
+  auto first = job("run", "simpo");
+  first["run"]["steps"] = 1;
+  train_to_the_end(first);
+  EXPECT_THAT(error_of([&] { train_to_the_end(job("run")); }),
+              HasSubstr("the checkpoint was trained by loss.type \"simpo\", without a reference"));
+}
+
+// The cross-entropy of chosen answers, as ORPO has it.
+TEST_F(PreferenceRuns, ChosenAnswersCanBeTrainedBeside) {
+  auto made = job("run", "simpo");
+  const double alone = train(MPI_COMM_WORLD, made, 1).front().loss;
+  made["loss"]["chosen_weight"] = 0.6;
+  const StepMetrics both = train(MPI_COMM_WORLD, made, 1).front();
+  ASSERT_TRUE(both.pairs && both.pairs->chosen_loss);
+  const double expected = alone + 0.6 * *both.pairs->chosen_loss;
+  EXPECT_GT(*both.pairs->chosen_loss, 3.0);
+  EXPECT_NEAR(both.loss, expected, 1e-6 * expected);
 }
 
 // All pairs at once, or in batches: one mean over pairs, one over chosen tokens.
