@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/trainer/reference.hpp"
 
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -11,7 +12,6 @@
 #include <span>
 
 #include "io/checkpoint/checkpoint_reader.hpp"
-#include "io/safetensors/safetensors.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "src/checkpoint/adapter_base.hpp"
 #include "src/config/model/huggingface.hpp"
@@ -26,11 +26,15 @@ namespace {
 // Fingerprint of the weights of a directory, and when its files were last written: a model that is
 // made again may differ in no byte that the fingerprint reads.
 std::string text_of_weights(const std::string& directory) {
-  std::string text = base_fingerprint(directory);
-  for (const std::string& file : safetensors_files(directory))
-    text += fmt::format("written {}\n",
-                        std::filesystem::last_write_time(file).time_since_epoch().count());
-  return text;
+  std::error_code ignored;
+  std::vector<std::string> written;
+  for (const auto& file : std::filesystem::directory_iterator(directory, ignored))
+    if (file.path().extension() == ".safetensors")
+      written.push_back(fmt::format(
+          "{} written {}\n", file.path().filename().string(),
+          std::filesystem::last_write_time(file.path(), ignored).time_since_epoch().count()));
+  std::ranges::sort(written);
+  return base_fingerprint(directory) + fmt::format("{}", fmt::join(written, ""));
 }
 
 // The model that training starts from: shape, weights, and the type in which it computes.
@@ -86,7 +90,9 @@ Reference::Reference(RankState& rank)
       valid_(1) {
   const std::vector<std::vector<std::string>> train = source_files(rank.config.data);
   train_.resize(train.size());
-  if (rank.grid.rank() == 0) model_ = text_of_start(rank.config);
+  agreed(rank.grid, [&] {
+    if (rank.grid.rank() == 0) model_ = text_of_start(rank.config);
+  });
   for (std::size_t i = 0; i < train.size(); ++i) add(train[i], train_[i]);
   if (!rank.config.data.valid.empty()) add(rank.config.data.valid, valid_.front());
 }

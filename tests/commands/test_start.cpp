@@ -77,9 +77,10 @@ TEST_F(Start, StagesAreSharedOutBySpeed) {
                    " --set model.n_layer=2 --set parallel.pipeline=2 --set run.directory=" +
                    shell_word(directory_.path(name)) + layers));
     EXPECT_EQ(outcome.status, 0) << outcome.text;
-    if (!layers.empty())
+    if (!layers.empty()) {
       EXPECT_THAT(outcome.text, AllOf(HasSubstr("parallel.stage_layers by-speed: stages of speed "),
                                       HasSubstr(" have 1, 1 blocks")));
+    }
     std::vector<std::string> found;
     std::istringstream lines(contents(directory_.path(name + "/metrics.jsonl")));
     for (std::string line; std::getline(lines, line);)
