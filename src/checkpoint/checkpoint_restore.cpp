@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <exception>
 #include <iterator>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "io/checkpoint/checkpoint_reader.hpp"
@@ -23,8 +25,8 @@ struct Restoring {
   const CheckpointReader& reader;
   ParameterStore& store;
   Optimizer* optimizer;
-  bool adapters;  // the file has these alone
-  bool as_saved;  // weights from the saved ones, not from the master weights
+  std::set<std::string> held;  // tensors of the model that the file has: with adapters, theirs
+  bool as_saved;               // weights from the saved ones, not from the master weights
   SavedWeights chosen;
   std::vector<bool> carried;  // by state of the optimizer: the file restores it
 
@@ -52,7 +54,7 @@ struct Restoring {
     });
   }
 
-  bool reads(const Piece& piece) const { return !adapters || of_adapter(piece.name); }
+  bool reads(const Piece& piece) const { return held.contains(piece.name); }
   const ParameterBlock& block(int b) const { return store.blocks()[static_cast<std::size_t>(b)]; }
   int blocks() const { return static_cast<int>(store.blocks().size()); }
 };
@@ -145,14 +147,13 @@ void restore_checkpoint(const Stream& stream, const CheckpointReader& reader,
   // Weights are restored from the master weights if the file has them, whatever the types of both
   // runs. The saved weights are restored instead without an optimizer, and with stochastic rounding
   // if the type is unchanged.
-  const std::vector<GlobalTensor> tensors = global_tensors(model);
-  const std::string weight =
-      weight_group + std::ranges::find_if(tensors, [&](const GlobalTensor& tensor) {
-                       return tensor.adapter || !model.lora;
-                     })->name;
+  std::set<std::string> held;
+  for (const GlobalTensor& tensor : global_tensors(model))
+    if (tensor.adapter || !model.lora) held.insert(tensor.name);
+  const std::string weight = weight_group + *held.begin();
   const bool as_saved = optimizer == nullptr || (optimizer->rounds_stochastically() &&
                                                  reader.tensor(weight).dtype == store.type());
-  Restoring what{reader, store, optimizer, static_cast<bool>(model.lora), as_saved, weights, {}};
+  Restoring what{reader, store, optimizer, std::move(held), as_saved, weights, {}};
   if (optimizer != nullptr)
     what.carried = carried_states(saved_states(reader), optimizer->states());
   CheckpointLoader loader(reader, ranks, {.memory = memory});

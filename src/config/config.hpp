@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,14 +51,18 @@ enum class LoraStart : std::uint8_t { usual, gaussian, random };
 /// Names of an adapter's tensors after that of their module.
 inline constexpr const char* lora_a_suffix = ".lora_A.weight";
 inline constexpr const char* lora_b_suffix = ".lora_B.weight";
+inline constexpr const char* lora_magnitude_suffix = ".lora_magnitude_vector";
 
-/// Low-rank adapters of a model (LoRA), which alone are trained. src/config/lora resolves the keys.
+/// Low-rank adapters of a model (LoRA) and modules that are trained whole beside them: nothing else
+/// is trained. src/config/lora resolves the keys.
 struct LoraConfig {
   std::map<std::string, AdapterShape> modules = {};  // by the linear map's name; empty: none
   float dropout = 0.0F;                              // of the adapters' inputs
   LoraStart start = LoraStart::usual;
-  std::string keys = {};  // JSON: PEFT's keys, as adapter_config.json has them
-  std::string from = {};  // directory of the adapter to start from; empty: fresh
+  bool dora = false;                 // each map has a magnitude of its outputs (Liu et al. 2024)
+  std::set<std::string> saved = {};  // modules trained whole: PEFT's modules_to_save
+  std::string keys = {};             // JSON: PEFT's keys, as adapter_config.json has them
+  std::string from = {};             // directory of the adapter to start from; empty: fresh
   explicit operator bool() const { return !modules.empty(); }
   bool operator==(const LoraConfig&) const = default;
 };

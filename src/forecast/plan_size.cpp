@@ -29,7 +29,8 @@ double count_with_blocks(ModelConfig model, int blocks) {
   return count;
 }
 
-// Elements of the adapters, which only some blocks may have: r (inputs + outputs) each.
+// Elements of the adapters, which only some blocks may have: r (inputs + outputs) each, and the
+// outputs' magnitudes.
 double count_adapters(const ModelConfig& model) {
   if (!model.lora) return 0.0;
   ModelConfig one = model;  // block 0 with all adapters, of rank 1
@@ -37,20 +38,26 @@ double count_adapters(const ModelConfig& model) {
   one.windowed.clear();
   one.rotary.clear();
   one.lora.modules.clear();
+  one.lora.saved.clear();
+  one.lora.dora = false;
   for (const std::string& map : linear_maps(model, 0)) one.lora.modules[map] = {.rank = 1};
   const std::string block = family_of(model).block.names.block;
   const auto within_block = [&](const std::string& name) {
     return name.substr(name.find('.', block.size()) + 1);
   };
-  std::map<std::string, double> of_rank_one;
+  std::map<std::string, double> of_rank_one, outputs;
   for (const GlobalTensor& tensor : global_tensors(one))
     if (tensor.adapter) {
       const std::string module = tensor.name.substr(0, tensor.name.rfind(".lora_"));
       of_rank_one[within_block(module)] += static_cast<double>(tensor.shape.elements());
+      if (tensor.name.ends_with(lora_b_suffix))
+        outputs[within_block(module)] = static_cast<double>(tensor.shape.elements());
     }
   double count = 0.0;
   for (const auto& [module, shape] : model.lora.modules)
     count += shape.rank * of_rank_one.at(within_block(module));
+  if (!model.lora.dora) return count;
+  for (const auto& [module, shape] : model.lora.modules) count += outputs.at(within_block(module));
   return count;
 }
 

@@ -54,6 +54,11 @@ double norm_of(const std::vector<float>& values) {
   return std::sqrt(squares);
 }
 
+std::string without_prefix(const std::string& name) {
+  const std::string start = adapter_prefix;
+  return name.starts_with(start) ? name.substr(start.size()) : name;
+}
+
 AdaptedModule module_of(const SafetensorsReader& reader, const std::string& prefix,
                         const std::string& directory, const json& config) {
   const std::string a = prefix + lora_a_suffix, b = prefix + lora_b_suffix;
@@ -62,8 +67,7 @@ AdaptedModule module_of(const SafetensorsReader& reader, const std::string& pref
     throw Error(fmt::format("{}: {} has no B of its rank", directory, a), "the file is damaged",
                 "Save or fetch the adapter again");
   AdaptedModule module;
-  const std::string start = adapter_prefix;
-  module.name = prefix.starts_with(start) ? prefix.substr(start.size()) : prefix;
+  module.name = without_prefix(prefix);
   module.rank = reader.entry(a).shape[0];
   module.inputs = reader.entry(a).shape[1];
   module.outputs = reader.entry(b).shape[0];
@@ -71,7 +75,22 @@ AdaptedModule module_of(const SafetensorsReader& reader, const std::string& pref
   module.a_norm = norm_of(values_of(reader, a));
   module.b_norm = norm_of(values_of(reader, b));
   module.finite = std::isfinite(module.a_norm) && std::isfinite(module.b_norm);
+  if (const std::string m = prefix + lora_magnitude_suffix; reader.contains(m)) {
+    module.magnitude_norm = norm_of(values_of(reader, m));
+    module.finite &= std::isfinite(*module.magnitude_norm);
+  }
   return module;
+}
+
+// Whether a tensor is of a module that the configuration says was trained whole.
+bool is_saved(const json& config, const std::string& name) {
+  const std::string tensor = without_prefix(name);
+  return is_trained_whole(config, tensor.substr(0, tensor.rfind('.')));
+}
+
+SavedTensor saved_tensor(const SafetensorsReader& reader, const std::string& name) {
+  const double norm = norm_of(values_of(reader, name));
+  return {without_prefix(name), reader.entry(name).shape, norm, std::isfinite(norm)};
 }
 
 // Keys that say where an adapter comes from, not what it is.
@@ -107,6 +126,11 @@ AdapterFacts adapter_facts(const std::string& directory) {
       facts.parameters +=
           entry.shape.elements() + reader.entry(prefix + lora_b_suffix).shape.elements();
       facts.type = entry.dtype;
+    } else if (name.ends_with(lora_magnitude_suffix)) {
+      facts.parameters += entry.shape.elements();
+    } else if (is_saved(facts.config, name)) {
+      facts.saved.push_back(saved_tensor(reader, name));
+      facts.parameters += entry.shape.elements();
     } else if (!name.ends_with(lora_b_suffix)) {
       facts.others.push_back(name);
     }

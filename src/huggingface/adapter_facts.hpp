@@ -3,10 +3,11 @@
 // Contents of a folder of PEFT's without its base, for people who look at adapters or compare them.
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "kernels/base/dtype.hpp"
+#include "kernels/base/tensor.hpp"
 
 namespace triax {
 
@@ -16,14 +17,24 @@ struct AdaptedModule {
   std::int64_t rank = 0, inputs = 0, outputs = 0;
   double scale = 0.0;  // of B A
   double a_norm = 0.0, b_norm = 0.0;
+  std::optional<double> magnitude_norm = {};  // of DoRA's magnitudes
+  bool finite = true;
+};
+
+/// A tensor of a module that was trained whole (modules_to_save).
+struct SavedTensor {
+  std::string name;
+  Shape shape;
+  double norm = 0.0;  // L2
   bool finite = true;
 };
 
 struct AdapterFacts {
   nlohmann::json config = {};  // adapter_config.json
   std::vector<AdaptedModule> modules = {};
-  std::vector<std::string> others = {};  // tensors that are neither A nor B of a linear map
-  std::int64_t parameters = 0;           // of A and B
+  std::vector<SavedTensor> saved = {};
+  std::vector<std::string> others = {};  // tensors that are none of these
+  std::int64_t parameters = 0;           // of all but the others
   DType type = DType::f32;               // of the first tensor
 };
 

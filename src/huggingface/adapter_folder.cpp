@@ -19,6 +19,7 @@
 #include "src/huggingface/convert_weights.hpp"
 #include "src/launch/output_target.hpp"
 #include "src/model/stage/stage.hpp"
+#include "src/state/parameter_block.hpp"
 #include "src/state/weights/adapter_weights.hpp"
 
 namespace triax {
@@ -53,6 +54,20 @@ void require_room_for_adapter(const std::string& directory, bool replace) {
   }
 }
 
+void write_range(SafetensorsWriter& writer, const std::string& tensor, std::int64_t begin,
+                 std::int64_t count, DType type, const ReadAdapter& read) {
+  std::vector<float> values(static_cast<std::size_t>(count));
+  const Tensor wide(values.data(), {count});
+  read(tensor, begin, wide);
+  require_finite(tensor, values);
+  const std::string name = adapter_prefix + tensor;
+  if (type == DType::f32) return writer.write(name, begin, wide);
+  std::vector<std::byte> rounded(values.size() * size_of(type));
+  const Tensor out(static_cast<void*>(rounded.data()), type, {count});
+  convert_weights(tensor, out, wide);
+  writer.write(name, begin, out);
+}
+
 // Writes both files on this rank alone. The configuration comes last.
 AdapterSummary write_adapter(const ModelConfig& model, const ReadAdapter& read,
                              const std::string& directory, const ExportOptions& options) {
@@ -65,19 +80,10 @@ AdapterSummary write_adapter(const ModelConfig& model, const ReadAdapter& read,
   sum.tensors = std::ssize(tensors);
   SafetensorsWriter writer((fs::path(directory) / adapter_weights_name).string(), tensors);
   for (const GlobalTensor& tensor : adapter_tensors(model)) {
-    std::vector<float> values(static_cast<std::size_t>(tensor.shape.elements()));
-    const Tensor whole(values.data(), {tensor.shape.elements()});
-    read(tensor.name, Tensor(values.data(), tensor.shape));
-    require_finite(tensor.name, values);
-    const std::string name = adapter_prefix + tensor.name;
-    if (sum.type == DType::f32) {
-      writer.write(name, 0, whole);
-      continue;
-    }
-    std::vector<std::byte> rounded(values.size() * size_of(sum.type));
-    const Tensor out(static_cast<void*>(rounded.data()), sum.type, {tensor.shape.elements()});
-    convert_weights(tensor.name, out, whole);
-    writer.write(name, 0, out);
+    const std::int64_t elements = tensor.shape.elements();
+    for (std::int64_t begin = 0; begin < elements; begin += staged_elements)
+      write_range(writer, tensor.name, begin, std::min(staged_elements, elements - begin), sum.type,
+                  read);
   }
   fs::remove(fs::path(directory) / adapter_config_name);
   writer.publish(options.replace ? Existing::replaced : Existing::kept);
@@ -102,9 +108,9 @@ ReadAdapter adapter_of_checkpoint(const CheckpointReader& reader, const std::str
           fmt::format("{} has no tensor {} of shape {}", checkpoint, name, tensor.shape.text()),
           "its attribute `adapter` asks for one", "Use another checkpoint of the run");
   }
-  return [&reader, group_of](const std::string& tensor, const Tensor& out) {
+  return [&reader, group_of](const std::string& tensor, std::int64_t begin, const Tensor& out) {
     const std::string name = group_of(tensor) + tensor;
-    const auto boxes = hdf5::flat_range_boxes(out.shape(), 0, out.elements());
+    const auto boxes = hdf5::flat_range_boxes(reader.shape(name), begin, begin + out.elements());
     const DType type = reader.tensor(name).dtype;
     const Tensor flat = out.flat();
     if (type == DType::f32) return reader.read(name, boxes, flat);
@@ -117,8 +123,8 @@ ReadAdapter adapter_of_checkpoint(const CheckpointReader& reader, const std::str
 
 ReadAdapter adapter_of_folder(const std::string& directory, const ModelConfig& model) {
   const auto weights = std::make_shared<AdapterWeights>(directory, model);
-  return [weights](const std::string& tensor, const Tensor& out) {
-    weights->read(tensor, 0, out.flat());
+  return [weights](const std::string& tensor, std::int64_t begin, const Tensor& out) {
+    weights->read(tensor, begin, out.flat());
   };
 }
 

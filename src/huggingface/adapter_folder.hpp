@@ -12,9 +12,10 @@
 
 namespace triax {
 
-/// Reads a whole tensor of an adapter, by the model's name of it. out: contiguous float32 in host
-/// memory, of the tensor's shape.
-using ReadAdapter = std::function<void(const std::string& tensor, const Tensor& out)>;
+/// Reads elements [begin, begin + out.elements()) of a tensor of an adapter, or of a module that
+/// was trained whole beside it, by the model's name of it. out: contiguous float32 in host memory.
+using ReadAdapter =
+    std::function<void(const std::string& tensor, std::int64_t begin, const Tensor& out)>;
 
 /// Adapters of a checkpoint: from /master where it has them, or their average. `reader` outlives
 /// the result. Error if a tensor is missing or has another shape.
@@ -24,8 +25,9 @@ ReadAdapter adapter_of_checkpoint(const CheckpointReader& reader, const std::str
 ReadAdapter adapter_of_folder(const std::string& directory, const ModelConfig& model);
 
 /// The base of `model`, which is in model.weights, with W + scale B A in place of each W that has
-/// an adapter: product and sum are float32, rounded once, to `type`; nothing: to the base's. Error
-/// while reading where a sum is not finite.
+/// an adapter, scaled to its magnitudes if there are any, and the modules that were trained whole
+/// in place of the base's. Product and sum are float32, rounded once, to `type`; nothing: to the
+/// base's. Error while reading where a sum is not finite.
 ModelToWrite merged_model(const ModelConfig& model, ReadAdapter adapter, std::optional<DType> type);
 
 struct MergeSummary {

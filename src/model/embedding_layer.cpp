@@ -48,7 +48,7 @@ EmbeddingLayer::EmbeddingLayer(const ModelConfig& model, const TensorShard& shar
         "embedding.positions", names.position_embedding, {model.positions, width_}, shard,
         shard.sequence_parallel, Initial::normal, model.initializer_range));
   for (ParameterSpec& table : params_) table.read_in_backward = false;
-  mark_trained(params_, model.trainability);
+  mark_trained(params_, model);
 }
 
 std::size_t EmbeddingLayer::scratch_bytes(const BatchShape& shape) const {

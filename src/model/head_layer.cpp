@@ -48,7 +48,7 @@ std::vector<ParameterSpec> head_params(const ModelConfig& model, const TensorSha
                                         model, shard, model.tied_embeddings));
   params.back().read_in_backward = false;  // the forward pass has made its gradients
   params.back().written_in_forward = true;
-  mark_trained(params, model.trainability);
+  mark_trained(params, model);
   return params;
 }
 }  // namespace

@@ -7,7 +7,10 @@
 #include "kernels/activation/gelu.hpp"
 #include "kernels/matmul/fp8.hpp"
 #include "kernels/matmul/row_matmul.hpp"
+#include "kernels/norm/weight_norm.hpp"
+#include "src/model/layer.hpp"
 #include "src/model/packed/packed_rows.hpp"
+#include "src/model/tile_side.hpp"
 
 namespace triax {
 namespace {
@@ -119,6 +122,41 @@ void Linear::backward_input(const Context& ctx, const Tensor* weights, const Ten
   const Tensor& w = weights[0];
   multiply(ctx, dx, dy, order_ == WeightOrder::input_output ? w.transposed() : w,
            {of_gradients, of_values}, {.gelu_gradient = gelu});
+}
+
+// Tiles are rows of the weight as it is stored: outputs, or inputs.
+void Linear::add_squares(const Context& ctx, const Tensor* weights, const LowRankSum& sum,
+                         const Tensor& squares) const {
+  const ArenaScope scope(ctx.scratch);
+  const bool input_first = order_ == WeightOrder::input_output;
+  const std::int64_t count = squares.elements();
+  check(!input_first || count == outputs_, "norms of some outputs of {}", params_[0].label);
+  const std::int64_t rows = input_first ? inputs_ : count, width = input_first ? count : inputs_;
+  const std::int64_t side = tile_side(width, rows);
+  const Tensor tile = ctx.scratch.take("weight tile", DType::f32, {side, width});
+  for (std::int64_t at = 0; at < rows; at += side) {
+    const std::int64_t n = std::min(side, rows - at);
+    const Tensor part = tile.slice(0, 0, n);
+    if (input_first)
+      matmul(ctx.stream, part, sum.a.slice(1, at, n).transposed(), sum.b.transposed());
+    else
+      matmul(ctx.stream, part, sum.b.slice(0, at, n), sum.a);
+    scale(ctx.stream, part, part, sum.factor);
+    accumulate(ctx.stream, part, weights[0].slice(0, input_first ? at : sum.first + at, n));
+    if (input_first)
+      add_column_squares(ctx.stream, squares, part);
+    else
+      add_row_squares(ctx.stream, squares.slice(0, at, n), part);
+  }
+}
+
+std::size_t Linear::squares_scratch_bytes() const {
+  const bool input_first = order_ == WeightOrder::input_output;
+  const std::int64_t rows = input_first ? inputs_ : outputs_,
+                     width = input_first ? outputs_ : inputs_;
+  return measure([&](Arena& arena) {
+    arena.take("weight tile", DType::f32, {tile_side(width, rows), width});
+  });
 }
 
 LinearMap::Operands LinearMap::take_operands(Arena& arena, const BatchShape& shape) const {

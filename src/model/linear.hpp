@@ -47,6 +47,9 @@ class Linear : public LinearMap {
                       const GeluGradient& gelu = {}) const override;
   void backward_weight(const Context& ctx, const Gradient* gradients, const Tensor& x,
                        const Tensor& dy) const override;
+  void add_squares(const Context& ctx, const Tensor* weights, const LowRankSum& sum,
+                   const Tensor& squares) const override;
+  std::size_t squares_scratch_bytes() const override;
 
  private:
   WeightOrder order_ = WeightOrder::output_input;

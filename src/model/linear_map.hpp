@@ -33,6 +33,18 @@ class LinearMap {
   virtual void backward_weight(const Context& ctx, const Gradient* gradients, const Tensor& x,
                                const Tensor& dy) const = 0;
 
+  /// A sum of some outputs' weights with a product of low rank: W + factor B A.
+  struct LowRankSum {
+    Tensor a, b;  // (r, inputs), (n, r)
+    float factor = 1.0F;
+    std::int64_t first = 0;  // of the n outputs
+  };
+  /// squares (n) float64 += squares of the sum, over the inputs of this rank. On the host.
+  virtual void add_squares(const Context& ctx, const Tensor* weights, const LowRankSum& sum,
+                           const Tensor& squares) const = 0;
+  /// Most that add_squares takes from the scratch arena.
+  virtual std::size_t squares_scratch_bytes() const = 0;
+
   /// The factors of a weight gradient.
   struct Operands {
     Tensor x;   // (rows, inputs)

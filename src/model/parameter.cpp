@@ -29,6 +29,11 @@ std::int64_t column_offset(const Shape& position) {
   return position[position.rank() - 1];
 }
 
+// Whether the tensor is of a module that is trained whole beside adapters.
+bool is_saved_whole(const LoraConfig& lora, const std::string& tensor) {
+  return lora.saved.contains(tensor.substr(0, tensor.rfind('.')));
+}
+
 // Elements of the piece before the local flat index `flat`.
 std::int64_t elements_before(const Piece& piece, const Shape& local, std::int64_t flat) {
   const Rows box = rows_of(piece.extent);
@@ -96,10 +101,6 @@ bool stands_for(const std::string& pattern, const std::string& name) {
   return matches(pattern) || matches(pattern + ".*");
 }
 
-bool of_adapter(const std::string& tensor) {
-  return tensor.ends_with(lora_a_suffix) || tensor.ends_with(lora_b_suffix);
-}
-
 std::string key_of(const Trainability& model) {
   const std::string key = model.freeze.empty() ? "train_only" : "freeze";
   return model.origin.empty() ? key : model.origin + ": " + key;
@@ -111,7 +112,11 @@ bool is_trained(const Trainability& model, const std::string& name) {
   return std::ranges::none_of(model.freeze, stands);
 }
 
-void mark_trained(std::vector<ParameterSpec>& params, const Trainability& model) {
+void mark_trained(std::vector<ParameterSpec>& params, const ModelConfig& of) {
+  if (!of.lora.saved.empty())
+    for (ParameterSpec& spec : params)
+      spec.adapter |= !spec.pieces.empty() && is_saved_whole(of.lora, spec.pieces.front().name);
+  const Trainability& model = of.trainability;
   if (model.freeze.empty() && model.train_only.empty()) return;
   for (ParameterSpec& spec : params) {
     const auto trained = [&](const Piece& piece) { return is_trained(model, piece.name); };

@@ -14,6 +14,7 @@
 namespace triax {
 
 struct ElementNumbers;
+struct ModelConfig;
 struct PackedWeight;
 struct Trainability;
 
@@ -31,8 +32,9 @@ struct Piece {
 enum class Initial : std::uint8_t {
   zero,
   one,
-  normal,  // of ParameterSpec::deviation
-  uniform  // within plus and minus ParameterSpec::deviation
+  normal,   // of ParameterSpec::deviation
+  uniform,  // within plus and minus ParameterSpec::deviation
+  row_norm  // L2 norms over the inputs of the map's weight in the model's files
 };
 
 /// One parameter as a layer sees it: a dense local tensor made of pieces. Elements outside the
@@ -48,7 +50,8 @@ struct ParameterSpec {
   bool written_in_forward = false;  // the forward pass already writes its gradient
   std::int64_t most = 0;            // elements on the tensor rank with the most; 0: the same on all
   bool trained = true;              // false: frozen, without gradient and optimizer state
-  bool adapter = false;             // of a low-rank adapter, which the model's own files lack
+  bool adapter = false;             // files of adapters hold it
+  bool of_base = true;              // files of the model without adapters hold it
   bool matrix = false;              // a linear map of a block: Muon orthogonalises its tensors
   /// Frozen weight in the bits of its files (quantized/packed_weight.hpp): then `shape` counts
   /// elements that hold its bytes, and pieces only name its tensors. Null: a plain tensor.
@@ -64,12 +67,11 @@ std::string key_of(const Trainability& model);
 /// It stands for the tensors whose name it matches, and for those of a module whose name it
 /// matches.
 bool is_trained(const Trainability& model, const std::string& name);
-/// Whether a tensor of that name belongs to a low-rank adapter.
-bool of_adapter(const std::string& tensor);
 /// Whether `pattern` stands for the tensor `name`.
 bool stands_for(const std::string& pattern, const std::string& name);
-/// Sets ParameterSpec::trained. UsageError if tensors of one parameter are to be trained in part.
-void mark_trained(std::vector<ParameterSpec>& params, const Trainability& model);
+/// Sets ParameterSpec::trained, and ParameterSpec::adapter of modules that are trained whole beside
+/// adapters. UsageError if tensors of one parameter are to be trained in part.
+void mark_trained(std::vector<ParameterSpec>& params, const ModelConfig& model);
 
 /// Destination of a parameter's gradient; empty: the parameter is frozen.
 struct Gradient {

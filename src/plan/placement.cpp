@@ -36,7 +36,13 @@ namespace {
 
 // UsageError for what is not built for GPUs.
 void check_space(const Config& config, MemorySpace space) {
-  if (!config.model.kept || space == MemorySpace::host) return;
+  if (space == MemorySpace::host) return;
+  if (config.model.lora.dora)
+    throw UsageError("lora.use_dora is not built for GPUs yet",
+                     "norms of weights are computed on CPUs alone",
+                     "Leave lora.use_dora out, or compute on CPUs: run.device cpu, triax plan "
+                     "--machine cpu");
+  if (!config.model.kept) return;
   throw UsageError("model.quantize is not built for GPUs yet",
                    "products of weights in few bits run on CPUs alone",
                    "Set model.quantize to none (the weights are decoded as they are loaded), or "

@@ -163,8 +163,9 @@ class Collector {
       const bool shared = spec.tied && block >= 0;
       if (block < 0) {
         block = open(content, spec.trained, matrix, stage_.name(chunk, layer));
-        blocks_.back().saved = spec.adapter || !stage_.has_adapters();
+        blocks_.back().saved = !stage_.has_adapters();
       }
+      blocks_[static_cast<std::size_t>(block)].saved |= spec.adapter;
       auto& members = blocks_[static_cast<std::size_t>(block)].params;
       if (!shared) members.push_back({spec, 0, {}});
       members.back().uses.push_back(

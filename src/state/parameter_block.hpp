@@ -85,7 +85,7 @@ struct ParameterBlock {
   bool trained = true;    // false: frozen; no gradient, no optimizer state
   bool matrices = false;  // trained matrices of blocks alone (DataShard::matrices_apart)
   ParameterHome home = ParameterHome::whole;  // location of `parameters`
-  bool saved = true;        // checkpoints hold it; false: part of the adapters' base
+  bool saved = true;        // checkpoints hold some of it; false: part of the adapters' base
   bool host_state = false;  // device runs: all optimizer state is on the host or a disk
   bool duplicate = false;  // another rank counts and saves it: the first stage (tied embedding), or
                            // the first shard group

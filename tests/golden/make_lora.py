@@ -47,13 +47,33 @@ CASES = {
                              "tie_word_embeddings": True, "rope_theta": 10000.0},
                     {"r": 4, "lora_alpha": 4, "target_modules": r".*\.(self_attn\.[qko]_proj|mlp\.(gate|down)_proj)",
                      "exclude_modules": ["2.self_attn.k_proj"]}),
+    # Embedding, head and norms trained whole beside the adapters ("norm" ends the names of all norms).
+    "llama-saved": (SIZES | {"model_type": "llama", "num_hidden_layers": 4, "rope_theta": 10000.0,
+                             "rms_norm_eps": 1e-5},
+                    {"r": 4, "lora_alpha": 8, "target_modules": ["q_proj", "v_proj", "down_proj"],
+                     "modules_to_save": ["embed_tokens", "lm_head", "norm"]}),
+    # Magnitudes of the outputs of every map, which all have biases; weights are stored (in, out).
+    "gpt2-dora": ({"model_type": "gpt2", "n_layer": 4, "n_head": 4, "n_embd": 24, "n_positions": 40, "n_inner": 60,
+                   "vocab_size": 61, "layer_norm_epsilon": 1e-5, "activation_function": "gelu_new",
+                   "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0, "tie_word_embeddings": True},
+                  {"r": 4, "lora_alpha": 8, "target_modules": ["c_attn", "c_proj", "c_fc"], "use_dora": True,
+                   "rank_pattern": {"attn.c_proj": 2}, "fan_in_fan_out": True}),
+    # Magnitudes; biases of queries, keys and values alone; two key heads; the last norm is trained whole.
+    "qwen2-dora": (SIZES | {"model_type": "qwen2", "num_hidden_layers": 4, "head_dim": 8, "rope_theta": 10000.0,
+                            "rms_norm_eps": 1e-6},
+                   {"r": 3, "lora_alpha": 5, "target_modules": "all-linear", "exclude_modules": ["1.mlp.up_proj"],
+                    "use_dora": True, "use_rslora": True, "modules_to_save": ["model.norm"]}),
 }
+TRAINED = ["*.lora_?.weight", "*.lora_magnitude_vector"]
 PREFIX = "base_model.model."
 
 
 def disk_name(name):
     """The name in files of a parameter of PEFT's model: that of the base, or of the adapter without its prefix."""
-    return name.removeprefix(PREFIX).replace(".base_layer.", ".").replace(".default.", ".")
+    name = name.removeprefix(PREFIX)
+    for part in ".modules_to_save.default", ".original_module", ".base_layer":
+        name = name.replace(part + ".", ".")
+    return name.replace("_magnitude_vector.default.weight", "_magnitude_vector").replace(".default.", ".")
 
 
 class Reference:
@@ -83,6 +103,23 @@ class Reference:
         self.model.save_pretrained(folder)
         (folder / "README.md").unlink(missing_ok=True)
 
+    def magnitudes(self, weights, generator):
+        """Norms of the adapted weights, of which no output keeps its own."""
+        with torch.no_grad():
+            for name, parameter in self.model.named_parameters():
+                parameter.copy_(weights[self.disk[name]])
+            for name, module in self.model.named_modules():
+                if len(getattr(module, "lora_magnitude_vector", ())) == 0:
+                    continue
+                order = (lambda w: w.T) if module.fan_in_fan_out else (lambda w: w)
+                norms = order(module.get_base_layer().weight + module.get_delta_weight("default")).norm(dim=1)
+                change = 0.7 + 0.6 * torch.rand(len(norms), generator=generator)
+                weights[disk_name(name + ".lora_magnitude_vector.default.weight")] = norms * change
+
+    def saved(self):
+        """Names of the tensors that are trained whole."""
+        return [self.disk[name] for name in self.disk if ".modules_to_save." in name]
+
 
 def make(name):
     (config, lora), folder = CASES[name], HERE / name
@@ -93,12 +130,17 @@ def make(name):
     weights = fresh_weights(config, reference.shapes(), generator)
     tokens = fresh_tokens(config, training, generator)
     folder.mkdir(exist_ok=True)
+    reference.magnitudes(weights, generator)
     reference.save(weights, folder / "adapter")
     reference.model.double()
-    expected, final, gradients = train(config, training | {"train_only": ["*.lora_?.weight"]}, weights, tokens)
+    saved = reference.saved()
+    expected, final, gradients = train(config, training | {"train_only": TRAINED + saved}, weights, tokens)
     expected["training"] = training
+    base = {k: w for k, w in weights.items() if ".lora_" not in k}
+    for tensor in saved:  # those of the adapter's folder count
+        base[tensor] = 0.5 * base[tensor] + 0.1
     write_json(folder / "config.json", config, indent=2)
-    write_safetensors(folder / "model.safetensors", {k: w for k, w in weights.items() if ".lora_" not in k})
+    write_safetensors(folder / "model.safetensors", base)
     write_tokens(folder / "tokens.bin", tokens)
     write_json(folder / "expected.json", expected)
     write_json(folder / "final.json", final)

@@ -44,6 +44,28 @@ TEST(AdapterFacts, ScaleByPattern) {
     }
 }
 
+TEST(AdapterFacts, CountModulesThatWereTrainedWholeAndMagnitudes) {
+  const AdapterFacts saved = adapter_facts(adapter_of("llama-saved"));
+  EXPECT_EQ(saved.saved.size(), 11U);  // embedding, head, nine norms
+  EXPECT_EQ(saved.saved.front().name, "lm_head.weight");
+  EXPECT_EQ(saved.saved.front().shape, (Shape{67, 32}));
+  EXPECT_GT(saved.saved.front().norm, 0.0);
+  std::int64_t parameters = 2 * 67 * 32 + 9 * 32;
+  for (const AdaptedModule& module : saved.modules) {
+    parameters += module.rank * (module.inputs + module.outputs);
+    EXPECT_FALSE(module.magnitude_norm);
+  }
+  EXPECT_EQ(saved.parameters, parameters);
+  const AdapterFacts dora = adapter_facts(adapter_of("gpt2-dora"));
+  parameters = 0;
+  for (const AdaptedModule& module : dora.modules) {
+    parameters += module.rank * (module.inputs + module.outputs) + module.outputs;
+    EXPECT_GT(module.magnitude_norm.value_or(0.0), 0.0);
+  }
+  EXPECT_EQ(dora.parameters, parameters);
+  for (const AdapterFacts& facts : {saved, dora}) EXPECT_THAT(facts.others, IsEmpty());
+}
+
 TEST(AdapterFacts, EqualAdaptersHaveNoDifference) {
   EXPECT_THAT(adapter_diff(adapter_of("gpt2-lora"), adapter_of("gpt2-lora")), IsEmpty());
   const auto lines = adapter_diff(adapter_of("gpt2-lora"), adapter_of("llama-lora"));

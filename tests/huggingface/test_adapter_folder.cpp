@@ -30,7 +30,8 @@ std::vector<float> values_of(const SafetensorsReader& reader, const std::string&
   return values;
 }
 
-// The largest difference of a merged tensor from W + scale B A in doubles.
+// The largest difference of a merged tensor from W + scale B A in doubles, whose outputs have the
+// adapter's magnitudes if it has any.
 double error_of_merge(const SafetensorsReader& base, const SafetensorsReader& adapter,
                       const SafetensorsReader& merged, const std::string& module, double scale,
                       bool input_first) {
@@ -42,36 +43,53 @@ double error_of_merge(const SafetensorsReader& base, const SafetensorsReader& ad
   const std::size_t inputs = static_cast<std::size_t>(shape[input_first ? 0 : 1]);
   const std::size_t outputs = static_cast<std::size_t>(shape[input_first ? 1 : 0]);
   const std::size_t rank = a.size() / inputs;
+  const std::string magnitudes = "base_model.model." + module + ".lora_magnitude_vector";
+  const std::vector<float> m =
+      adapter.contains(magnitudes) ? values_of(adapter, magnitudes) : std::vector<float>();
   double largest = 0.0;
-  for (std::size_t o = 0; o < outputs; ++o)
+  for (std::size_t o = 0; o < outputs; ++o) {
+    std::vector<double> row(inputs);
+    double squares = 0.0;
+    const auto at = [&](std::size_t i) { return input_first ? i * outputs + o : o * inputs + i; };
     for (std::size_t i = 0; i < inputs; ++i) {
       double sum = 0.0;
       for (std::size_t k = 0; k < rank; ++k)
         sum += static_cast<double>(b[o * rank + k]) * a[k * inputs + i];
-      const std::size_t at = input_first ? i * outputs + o : o * inputs + i;
-      largest = std::max(largest, std::abs(w[at] + scale * sum - found[at]));
+      row[i] = w[at(i)] + scale * sum;
+      squares += row[i] * row[i];
     }
+    const double factor = m.empty() ? 1.0 : m[o] / std::sqrt(squares);
+    for (std::size_t i = 0; i < inputs; ++i)
+      largest = std::max(largest, std::abs(factor * row[i] - found[at(i)]));
+  }
   return largest;
 }
 
 TEST(AdapterFolder, AMergedModelIsTheSum) {
-  for (const char* name : {"gpt2-lora", "llama-lora", "gemma2-lora"}) {
+  for (const char* name :
+       {"gpt2-lora", "llama-lora", "gemma2-lora", "llama-saved", "gpt2-dora", "qwen2-dora"}) {
     SCOPED_TRACE(name);
     const TempDirectory dir;
     const std::string base = read_golden(name).directory;
     const MergeSummary sum =
         merge_adapter(base, base + "/adapter", dir.path("out"), {}, MPI_COMM_NULL);
     const ModelConfig model = adapted_model(name);
-    EXPECT_EQ(sum.adapted, std::ssize(model.lora.modules));
+    std::int64_t changed = std::ssize(model.lora.modules);
     const SafetensorsReader from(base), adapter(base + "/adapter/adapter_model.safetensors"),
         merged(dir.path("out"));
     const bool input_first = family_of(model).block.order == WeightOrder::input_output;
     for (const auto& [module, shape] : model.lora.modules)
       EXPECT_LT(error_of_merge(from, adapter, merged, module, shape.scale, input_first), 1e-6);
     for (const auto& [tensor, entry] : from.entries())
-      if (!model.lora.modules.contains(tensor.substr(0, tensor.rfind('.')))) {
+      if (const std::string module = tensor.substr(0, tensor.rfind('.'));
+          model.lora.saved.contains(module)) {
+        ++changed;
+        EXPECT_EQ(values_of(adapter, "base_model.model." + tensor), values_of(merged, tensor));
+        EXPECT_NE(values_of(from, tensor), values_of(merged, tensor)) << tensor;
+      } else if (!model.lora.modules.contains(module)) {
         EXPECT_EQ(values_of(from, tensor), values_of(merged, tensor)) << tensor;
       }
+    EXPECT_EQ(sum.adapted, changed);
   }
 }
 

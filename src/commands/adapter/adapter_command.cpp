@@ -34,7 +34,7 @@ const std::map<std::string, DType> types = {
 
 std::string inspect_as_json(const std::string& directory, const AdapterFacts& facts) {
   nlohmann::ordered_json modules = nlohmann::ordered_json::array();
-  for (const AdaptedModule& module : facts.modules)
+  for (const AdaptedModule& module : facts.modules) {
     modules.push_back({{"module", module.name},
                        {"r", module.rank},
                        {"inputs", module.inputs},
@@ -43,10 +43,19 @@ std::string inspect_as_json(const std::string& directory, const AdapterFacts& fa
                        {"a_norm", module.a_norm},
                        {"b_norm", module.b_norm},
                        {"finite", module.finite}});
+    if (module.magnitude_norm) modules.back()["magnitude_norm"] = *module.magnitude_norm;
+  }
+  nlohmann::ordered_json saved = nlohmann::ordered_json::array();
+  for (const SavedTensor& tensor : facts.saved)
+    saved.push_back({{"tensor", tensor.name},
+                     {"elements", tensor.shape.elements()},
+                     {"norm", tensor.norm},
+                     {"finite", tensor.finite}});
   const nlohmann::ordered_json out = {
       {"adapter", directory},         {"parameters", facts.parameters},
       {"dtype", name_of(facts.type)}, {"other_tensors", facts.others},
-      {"config", facts.config},       {"modules", modules}};
+      {"config", facts.config},       {"modules", modules},
+      {"saved_tensors", saved}};
   return out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
@@ -60,12 +69,16 @@ std::string inspect_as_text(const std::string& directory, const AdapterFacts& fa
   text += fmt::format("{:<{}}  {:>5}  {:>7}  {:>7}  {:>8}  {:>9}  {:>9}\n", "module", widest, "r",
                       "inputs", "outputs", "scale", "|A|", "|B|");
   for (const AdaptedModule& module : facts.modules)
-    text +=
-        fmt::format("{:<{}}  {:>5}  {:>7}  {:>7}  {:>8.4g}  {:>9.4g}  {:>9.4g}{}\n", module.name,
-                    widest, module.rank, module.inputs, module.outputs, module.scale, module.a_norm,
-                    module.b_norm, module.finite ? "" : "  not finite");
+    text += fmt::format(
+        "{:<{}}  {:>5}  {:>7}  {:>7}  {:>8.4g}  {:>9.4g}  {:>9.4g}{}{}\n", module.name, widest,
+        module.rank, module.inputs, module.outputs, module.scale, module.a_norm, module.b_norm,
+        module.magnitude_norm ? fmt::format("  |m| {:.4g}", *module.magnitude_norm) : "",
+        module.finite ? "" : "  not finite");
+  for (const SavedTensor& tensor : facts.saved)
+    text += fmt::format("{}: trained whole, {}, norm {:.4g}{}\n", tensor.name, tensor.shape.text(),
+                        tensor.norm, tensor.finite ? "" : "  not finite");
   for (const std::string& name : facts.others)
-    text += fmt::format("{}: not of a linear map's adapter\n", name);
+    text += fmt::format("{}: neither of a linear map's adapter nor of modules_to_save\n", name);
   return text;
 }
 

@@ -30,9 +30,6 @@ void add_targets(Keys& k) {
 
 void add_unused(Keys& k) {
   const std::string not_built = "it is not built yet";
-  k.push_back(refused("lora.use_dora", boolean, false, "weight-decomposed adapters", not_built));
-  k.push_back(refused("lora.modules_to_save", strings, nullptr, "modules trained and saved whole",
-                      "it is not built yet; to train whole modules, use train_only without lora"));
   k.push_back(refused("lora.bias", string, "none", "biases trained beside the adapters",
                       "biases stay frozen"));
   k.push_back(refused("lora.lora_bias", boolean, false, "a bias behind B", not_built));
@@ -62,6 +59,9 @@ Keys lora_keys() {
                      "the adapters' share is multiplied by lora_alpha / r; absent: 8"));
   k.push_back(obeyed("lora.use_rslora", boolean, nullptr, anything(),
                      "multiply by lora_alpha / sqrt(r) instead"));
+  k.push_back(obeyed("lora.use_dora", boolean, nullptr, anything(),
+                     "adapt the norm of each output's weights by a parameter of its own, and their "
+                     "direction by B A; slower. On CPUs"));
   k.push_back(obeyed("lora.lora_dropout", number, nullptr, from_below(0, 1),
                      "dropout of the adapters' inputs; absent: 0")
                   .in("probability"));
@@ -69,6 +69,9 @@ Keys lora_keys() {
                      "initial values. true: A uniform within 1/sqrt(inputs), B zero; \"gaussian\": "
                      "A normal of deviation 1/r; false: B random too. Absent: true"));
   add_targets(k);
+  k.push_back(obeyed("lora.modules_to_save", strings, nullptr, anything(),
+                     "embeddings, head and norms that are trained whole beside the adapters, and "
+                     "saved with them: a list of names or of their ends"));
   k.push_back(obeyed("lora.adapter", path, nullptr, anything(),
                      "directory of an adapter in PEFT's format to start from; it says all keys but "
                      "lora_dropout"));

@@ -67,6 +67,10 @@ double lora_scale(const json& keys, const std::string& module, int rank) {
   return (alpha.is_number() ? alpha.get<double>() : 0.0) / (root ? std::sqrt(rank) : rank);
 }
 
+bool is_trained_whole(const json& keys, const std::string& module) {
+  return saves_module(keys.value("modules_to_save", json()), module);
+}
+
 std::string adapter_config(const ModelConfig& model, const std::string& base) {
   json keys = json::parse(model.lora.keys);
   keys.update({{"auto_mapping", nullptr},
@@ -77,16 +81,24 @@ std::string adapter_config(const ModelConfig& model, const std::string& base) {
                {"lora_bias", false},
                {"megatron_config", nullptr},
                {"megatron_core", "megatron.core"},
-               {"modules_to_save", nullptr},
                {"peft_type", "LORA"},
                {"revision", nullptr},
-               {"task_type", "CAUSAL_LM"},
-               {"use_dora", false}});
+               {"task_type", "CAUSAL_LM"}});
   return keys.dump(2, ' ', false, json::error_handler_t::replace);
+}
+
+std::vector<std::string> trained_tensors(const LoraConfig& lora) {
+  std::vector<std::string> patterns = {"*.lora_[AB].weight"};
+  if (lora.dora) patterns.push_back(std::string("*") + lora_magnitude_suffix);
+  patterns.insert(patterns.end(), lora.saved.begin(), lora.saved.end());
+  return patterns;
 }
 
 std::vector<std::string> lora_changes(const LoraConfig& before, const LoraConfig& now) {
   std::vector<std::string> lines;
+  if (before.dora != now.dora)
+    lines.push_back(before.dora ? "adapters had magnitudes (use_dora), and have none now"
+                                : "adapters had no magnitudes (use_dora), and have some now");
   const auto text = [](const AdapterShape& shape) {
     return fmt::format("rank {}, alpha {:g}, scale {:g}", shape.rank, shape.alpha, shape.scale);
   };
@@ -101,6 +113,12 @@ std::vector<std::string> lora_changes(const LoraConfig& before, const LoraConfig
   for (const auto& [module, shape] : now.modules)
     if (!before.modules.contains(module))
       lines.push_back(fmt::format("{} had no adapter, and has one now ({})", module, text(shape)));
+  for (const std::string& module : before.saved)
+    if (!now.saved.contains(module))
+      lines.push_back(fmt::format("{} was trained whole, and is frozen now", module));
+  for (const std::string& module : now.saved)
+    if (!before.saved.contains(module))
+      lines.push_back(fmt::format("{} was frozen, and is trained whole now", module));
   return lines;
 }
 

@@ -36,6 +36,13 @@ std::vector<std::string> list_of_strings(const json& value) {
   return value.is_array() ? value.get<std::vector<std::string>>() : std::vector<std::string>{};
 }
 
+// The last parts of names, each once.
+std::vector<std::string> last_parts_of(const std::vector<std::string>& modules) {
+  std::set<std::string> names;
+  for (const std::string& module : modules) names.insert(last_part(module));
+  return {names.begin(), names.end()};
+}
+
 bool holds(const json& list, const json& value) {
   return std::find(list.begin(), list.end(), value) != list.end();
 }
@@ -60,10 +67,12 @@ class Reader {
     refuse_not_built(keys_, problems_);
     read_numbers();
     read_start();
+    read_magnitudes();
     check_words();
     if (problems_.size() > before) return {};
     choose_targets();
     check_layers();
+    choose_saved();
     for (const std::string& map : maps_)
       if (is_target(map)) lora_.modules[map] = shape_of(map);
     check_targets();
@@ -110,8 +119,19 @@ class Reader {
            fmt::format("{} is not built. Set it to true, false or \"gaussian\"", start.dump()));
   }
 
+  // Magnitudes of outputs. They start as norms of the base's weights, which those of the sum are
+  // while B is zero.
+  void read_magnitudes() {
+    const json dora = at("use_dora", false);
+    if (!dora.is_boolean()) return fail("use_dora", "expected true or false");
+    lora_.dora = dora.get<bool>();
+    if (lora_.dora && lora_.start == LoraStart::random)
+      fail("use_dora", "with init_lora_weights false it is not built. Leave init_lora_weights out");
+  }
+
   void check_words() {
-    for (const char* key : {"target_modules", "exclude_modules", "layers_pattern"})
+    for (const char* key :
+         {"target_modules", "exclude_modules", "layers_pattern", "modules_to_save"})
       if (!is_words(at(key))) fail(key, "expected a string or a list of strings");
     for (const char* key : {"rank_pattern", "alpha_pattern"})
       if (const json value = at(key); !value.is_null() && !value.is_object())
@@ -149,6 +169,40 @@ class Reader {
         return fail("layers_to_transform",
                     fmt::format("block {} is none of the model's {}, 0 to {}", layer.dump(),
                                 model_.layers, model_.layers - 1));
+  }
+
+  // The modules that are trained whole: embeddings, head and norms.
+  void choose_saved() {
+    const std::vector<std::string> others = other_modules(model_);
+    for (const std::string& word : list_of_strings(at("modules_to_save"))) {
+      const auto named = [&](const std::string& module) { return saves_module(word, module); };
+      if (const auto map = std::ranges::find_if(maps_, named); map != maps_.end())
+        return fail("modules_to_save",
+                    fmt::format("\"{}\" stands for {}, a linear map of a block, and only "
+                                "embeddings, the head and norms are trained whole. Name it in "
+                                "target_modules",
+                                word, *map));
+      if (std::ranges::none_of(others, named))
+        return fail("modules_to_save",
+                    fmt::format("\"{}\" is the name of no module of the model. Nearest: {}", word,
+                                nearest_word(word, last_parts_of(others))));
+      std::ranges::copy_if(others, std::inserter(lora_.saved, lora_.saved.end()), named);
+    }
+    check_tied();
+  }
+
+  void check_tied() {
+    const ModelNames& names = family_of(model_).block.outside;
+    for (const char* tensor : {names.token_embedding, names.head}) {
+      const std::string module = std::string(tensor).substr(0, std::string(tensor).rfind('.'));
+      if (model_.tied_embeddings && lora_.saved.contains(module))
+        fail("modules_to_save",
+             fmt::format("{}: the model's embedding and head are one matrix, and PEFT would train "
+                         "a copy that only one of them uses, which its config.json cannot say. "
+                         "Leave it out, or give the base a head of its own "
+                         "(tie_word_embeddings false)",
+                         module));
+    }
   }
 
   bool excluded(const std::string& module) {
@@ -202,7 +256,7 @@ class Reader {
 
   void check_targets() {
     for (const std::string& other : other_modules(model_))
-      if (!excluded(other) && named(other))
+      if (!lora_.saved.contains(other) && !excluded(other) && named(other))
         return fail("target_modules",
                     fmt::format("stands for {}, and only the linear maps of blocks "
                                 "can have an adapter. Exclude it",
@@ -221,11 +275,7 @@ class Reader {
     return std::ranges::none_of(
         maps_, [&](const std::string& map) { return names_module(json::array({word}), map); });
   }
-  std::vector<std::string> all_last_parts() const {
-    std::set<std::string> names;
-    for (const std::string& map : maps_) names.insert(last_part(map));
-    return {names.begin(), names.end()};
-  }
+  std::vector<std::string> all_last_parts() const { return last_parts_of(maps_); }
 
   void check_pattern(const char* key) {
     const json patterns = at(key, json::object());
@@ -256,7 +306,9 @@ class Reader {
             {"rank_pattern", json::object()},
             {"alpha_pattern", json::object()},
             {"use_rslora", false},
+            {"use_dora", false},
             {"layers_pattern", nullptr},
+            {"modules_to_save", nullptr},
             {"bias", "none"},
             {"init_lora_weights", true}};
   }

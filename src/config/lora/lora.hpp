@@ -32,8 +32,14 @@ LoraConfig lora_of_adapter(const std::string& text, const std::string& source,
 /// UsageError for a pattern that is no regular expression.
 double lora_scale(const nlohmann::json& keys, const std::string& module, int rank);
 
+/// Whether a module was trained whole beside adapters, by the keys of an adapter_config.json.
+bool is_trained_whole(const nlohmann::json& keys, const std::string& module);
+
 /// adapter_config.json of the adapters, as PEFT writes it. `base`: base_model_name_or_path.
 std::string adapter_config(const ModelConfig& model, const std::string& base);
+
+/// Patterns of the names of the tensors that are trained.
+std::vector<std::string> trained_tensors(const LoraConfig& lora);
 
 /// Lines that say how adapters differ, by what they are and not by the words that say it; none if
 /// they are the same.

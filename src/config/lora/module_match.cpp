@@ -32,6 +32,13 @@ bool names_module(const nlohmann::json& words, const std::string& module) {
          });
 }
 
+bool saves_module(const nlohmann::json& words, const std::string& module) {
+  if (words.is_string()) return module.ends_with(words.get<std::string>());
+  return words.is_array() && std::ranges::any_of(words, [&](const nlohmann::json& each) {
+           return module.ends_with(each.get<std::string>());
+         });
+}
+
 bool pattern_names(const std::string& key, const std::string& module) {
   return matches_whole("(.*\\.)?(" + key + ")", module);
 }

@@ -16,6 +16,10 @@ bool matches_whole(const std::string& pattern, const std::string& name);
 /// has names or their last dotted parts. null: none.
 bool names_module(const nlohmann::json& words, const std::string& module);
 
+/// Whether `words` of modules_to_save, names or a list of them, stand for a module: its name ends
+/// with one of them, within a part too ("norm" is every norm). null: no.
+bool saves_module(const nlohmann::json& words, const std::string& module);
+
 /// Whether `key` of rank_pattern or alpha_pattern stands for a module: it matches its name, or the
 /// last dotted parts of it.
 bool pattern_names(const std::string& key, const std::string& module);

@@ -10,15 +10,9 @@ namespace triax {
 namespace {
 using nlohmann::json;
 
-constexpr const char* not_built[] = {"alora_invocation_tokens",
-                                     "layer_replication",
-                                     "lora_bias",
-                                     "modules_to_save",
-                                     "target_parameters",
-                                     "trainable_token_indices",
-                                     "use_bdlora",
-                                     "use_dora",
-                                     "use_qalora"};
+constexpr const char* not_built[] = {
+    "alora_invocation_tokens", "layer_replication", "lora_bias", "target_parameters",
+    "trainable_token_indices", "use_bdlora",        "use_qalora"};
 // Keys of this end choose a variant of LoRA too, but for those of initial values.
 constexpr const char* variant_end = "_config";
 constexpr const char* of_start[] = {"corda_config", "eva_config", "loftq_config", "lora_ga_config"};

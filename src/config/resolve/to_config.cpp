@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "kernels/base/check.hpp"
+#include "src/config/lora/lora.hpp"
 #include "src/config/preference.hpp"
 #include "src/config/resolve/resolve.hpp"
 #include "src/config/resolve/sources.hpp"
@@ -240,7 +241,7 @@ Config to_config(const Settings& s, const ModelConfig& model) {
   Config c;
   c.model = model;
   c.model.trainability = trainability(s);
-  if (model.lora) c.model.trainability.train_only = {"*.lora_[AB].weight"};
+  if (model.lora) c.model.trainability.train_only = trained_tensors(model.lora);
   if (const std::string bits = s.string("model.quantize"); bits != "none")
     c.model.kept = {bits, static_cast<int>(size_of(precision(s).type))};
   c.data = data(s);

@@ -7,41 +7,75 @@
 #include "kernels/activation/gelu.hpp"
 
 namespace triax {
+namespace {
 
-AdaptedLinear::AdaptedLinear(std::shared_ptr<const LinearMap> base, std::vector<LowRank> adapters)
-    : base_(std::move(base)), adapters_(std::move(adapters)), params_(base_->params()) {
+AdaptedLinear adapted(const LoraConfig& lora, std::shared_ptr<const LinearMap> map,
+                      std::vector<LowRank> adapters, bool row_parallel) {
+  std::shared_ptr<const Decomposition> decomposition;
+  if (lora.dora && !adapters.empty())
+    decomposition = std::make_shared<Decomposition>(map, adapters, row_parallel);
+  return AdaptedLinear(std::move(map), std::move(adapters), std::move(decomposition));
+}
+
+}  // namespace
+
+AdaptedLinear::AdaptedLinear(std::shared_ptr<const LinearMap> base, std::vector<LowRank> adapters,
+                             std::shared_ptr<const Decomposition> decomposition)
+    : base_(std::move(base)),
+      adapters_(std::move(adapters)),
+      decomposition_(std::move(decomposition)),
+      params_(base_->params()) {
   for (const LowRank& adapter : adapters_)
     params_.insert(params_.end(), adapter.params().begin(), adapter.params().end());
 }
 
+Tensor AdaptedLinear::carve_norms(Arena& frame) const {
+  return decomposition_ ? decomposition_->take_norms(frame) : Tensor{};
+}
+
+Messages AdaptedLinear::norm_messages(const TensorShard& shard) const {
+  return decomposition_ ? decomposition_->messages(shard.size) : Messages{};
+}
+
 std::size_t AdaptedLinear::scratch_bytes(const BatchShape& shape) const {
+  if (decomposition_) return decomposition_->scratch_bytes(shape);
   std::size_t most = base_->scratch_bytes(shape);
   for (const LowRank& adapter : adapters_) most = std::max(most, adapter.scratch_bytes(shape));
   return most;
 }
 
 void AdaptedLinear::forward(const Context& ctx, const Tensor* weights, const Tensor& x,
-                            const Tensor& y, const Tensor& hidden) const {
+                            const Tensor& y, const Tensor& hidden, const Tensor& norms) const {
   if (adapters_.empty()) return base_->forward(ctx, weights, x, y, hidden);
   const Tensor& sum = hidden.empty() ? y : hidden;
-  base_->forward(ctx, weights, x, sum, {});
-  for (std::size_t i = 0; i < adapters_.size(); ++i)
-    adapters_[i].forward(ctx, weights + at(i), x, sum);
+  if (decomposition_) {
+    decomposition_->forward(ctx, weights, x, sum, norms);
+  } else {
+    base_->forward(ctx, weights, x, sum, {});
+    for (std::size_t i = 0; i < adapters_.size(); ++i)
+      adapters_[i].forward(ctx, weights + at(i), x, sum);
+  }
   if (!hidden.empty()) gelu_forward(ctx.stream, y, hidden);
 }
 
 void AdaptedLinear::backward_input(const Context& ctx, const Tensor* weights, const Tensor& dy,
-                                   const Tensor& dx, const GeluGradient& gelu) const {
+                                   const Tensor& dx, const GeluGradient& gelu,
+                                   const Tensor& norms) const {
   if (adapters_.empty()) return base_->backward_input(ctx, weights, dy, dx, gelu);
-  base_->backward_input(ctx, weights, dy, dx, {});
-  for (std::size_t i = 0; i < adapters_.size(); ++i)
-    adapters_[i].backward_input(ctx, weights + at(i), dy, dx);
+  if (decomposition_) {
+    decomposition_->backward_input(ctx, weights, dy, dx, norms);
+  } else {
+    base_->backward_input(ctx, weights, dy, dx, {});
+    for (std::size_t i = 0; i < adapters_.size(); ++i)
+      adapters_[i].backward_input(ctx, weights + at(i), dy, dx);
+  }
   if (!gelu.input.empty()) gelu_backward(ctx.stream, dx, gelu.output, dx, gelu.input);
 }
 
 void AdaptedLinear::backward_weight(const Context& ctx, const Tensor* weights,
-                                    const Gradient* gradients, const Tensor& x,
-                                    const Tensor& dy) const {
+                                    const Gradient* gradients, const Tensor& x, const Tensor& dy,
+                                    const Tensor& norms) const {
+  if (decomposition_) return decomposition_->backward_weight(ctx, weights, gradients, x, dy, norms);
   base_->backward_weight(ctx, gradients, x, dy);
   for (std::size_t i = 0; i < adapters_.size(); ++i)
     adapters_[i].backward_weight(ctx, weights + at(i), gradients + at(i), x, dy);
@@ -50,10 +84,11 @@ void AdaptedLinear::backward_weight(const Context& ctx, const Tensor* weights,
 ComingRows AdaptedLinear::backward_between_messages(const Context& ctx, const Tensor* weights,
                                                     const Gradient* gradients, ComingRows x,
                                                     const Tensor& dy, const Tensor& dx,
-                                                    const Tensor& local) const {
-  backward_input(ctx, weights, dy, dx);
+                                                    const Tensor& local,
+                                                    const Tensor& norms) const {
+  backward_input(ctx, weights, dy, dx, {}, norms);
   ComingRows sum = reduce_rows(ctx, dx, local);
-  backward_weight(ctx, weights, gradients, x.wait(ctx), dy);
+  backward_weight(ctx, weights, gradients, x.wait(ctx), dy, norms);
   return sum;
 }
 
@@ -73,7 +108,7 @@ AdaptedLinear adapt_column(const LoraConfig& lora, const std::string& label,
     for (const LinearPart& each : own) at += each.count;
     part = end;
   }
-  return AdaptedLinear(std::move(map), std::move(adapters));
+  return adapted(lora, std::move(map), std::move(adapters), /*row_parallel=*/false);
 }
 
 AdaptedLinear adapt_row(const LoraConfig& lora, const std::string& label,
@@ -82,7 +117,7 @@ AdaptedLinear adapt_row(const LoraConfig& lora, const std::string& label,
   std::vector<LowRank> adapters;
   if (lora.modules.contains(module_of(part.weight)))
     adapters.push_back(LowRank::row(lora, label, part, map->outputs(), shard));
-  return AdaptedLinear(std::move(map), std::move(adapters));
+  return adapted(lora, std::move(map), std::move(adapters), /*row_parallel=*/true);
 }
 
 }  // namespace triax

@@ -38,6 +38,7 @@ Start start_of(LoraStart start, std::int64_t inputs, std::int64_t rank) {
 ParameterSpec sharded(std::string label, const Shape& shape, Initial initial, float deviation) {
   ParameterSpec spec{std::move(label), shape, {}, initial, deviation, false};
   spec.adapter = true;
+  spec.of_base = false;
   return spec;
 }
 
@@ -46,6 +47,7 @@ ParameterSpec whole(const std::string& label, const std::string& name, const Sha
   ParameterSpec spec = replicated_parameter(label, name, shape, shard, /*partial_gradient=*/true,
                                             initial, deviation);
   spec.adapter = true;
+  spec.of_base = false;
   return spec;
 }
 
@@ -73,6 +75,7 @@ LowRank LowRank::column(const LoraConfig& lora, const std::string& label, std::i
   const Start start = start_of(lora.start, inputs, r);
   std::int64_t room = 0;
   ParameterSpec b = sharded(label + ".lora_B.weight", {}, start.of_b, start.b);
+  ParameterSpec magnitude = sharded(label + lora_magnitude_suffix, {}, Initial::row_norm, 0.0F);
   for (const LinearPart& part : parts) {
     const std::int64_t begin = part.offset + part.begin;
     b.pieces.push_back({made.module_ + lora_b_suffix,
@@ -83,6 +86,14 @@ LowRank LowRank::column(const LoraConfig& lora, const std::string& label, std::i
                         part.copies,
                         part.owner,
                         part.copies > 1});
+    magnitude.pieces.push_back({made.module_ + lora_magnitude_suffix,
+                                {part.features},
+                                {begin},
+                                {part.count},
+                                {made.outputs_},
+                                part.copies,
+                                part.owner,
+                                part.copies > 1});
     made.outputs_ += part.count;
     room += part.room();
   }
@@ -91,6 +102,9 @@ LowRank LowRank::column(const LoraConfig& lora, const std::string& label, std::i
   made.params_ = {whole(label + ".lora_A.weight", made.module_ + lora_a_suffix, {r, inputs}, shard,
                         start.of_a, start.a),
                   std::move(b)};
+  magnitude.shape = {made.outputs_};
+  magnitude.most = room;
+  if (lora.dora) made.params_.push_back(std::move(magnitude));
   return made;
 }
 
@@ -115,6 +129,10 @@ LowRank LowRank::row(const LoraConfig& lora, const std::string& label, const Lin
   a.most = r * part.room();
   made.params_ = {std::move(a), whole(label + ".lora_B.weight", made.module_ + lora_b_suffix,
                                       {outputs, r}, shard, start.of_b, start.b)};
+  if (lora.dora)
+    made.params_.push_back(whole(label + lora_magnitude_suffix,
+                                 made.module_ + lora_magnitude_suffix, {outputs}, shard,
+                                 Initial::row_norm, 0.0F));
   return made;
 }
 

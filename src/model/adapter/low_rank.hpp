@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A low-rank adapter (LoRA, Hu et al. 2021) of one named linear map: y += scale drop(x) A^T B^T.
-// A (r, inputs) and B (outputs, r) are parameters of Hugging Face PEFT's names and shapes.
+// A (r, inputs) and B (outputs, r) are parameters of Hugging Face PEFT's names and shapes. With
+// LoraConfig::dora there is a third one, the magnitudes of the outputs (decomposition.hpp).
 #include <string>
 #include <vector>
 
@@ -27,7 +28,7 @@ class LowRank {
   static LowRank row(const LoraConfig& lora, const std::string& label, const LinearPart& part,
                      std::int64_t outputs, const TensorShard& shard);
 
-  /// A, then B.
+  /// A, then B, then the magnitudes if there are any.
   const std::vector<ParameterSpec>& params() const { return params_; }
   /// Most that one call takes from the scratch arena.
   std::size_t scratch_bytes(const BatchShape& shape) const;
@@ -42,15 +43,20 @@ class LowRank {
   void backward_weight(const Context& ctx, const Tensor* weights, const Gradient* gradients,
                        const Tensor& x, const Tensor& dy) const;
 
+  bool drops(const Context& ctx) const { return ctx.training && dropout_ > 0.0F; }
+  /// y = the mask of this step on x; y may be x.
+  void drop(const Context& ctx, const Tensor& y, const Tensor& x) const;
+  /// x with dropout, in scratch; x itself without.
+  Tensor dropped(const Context& ctx, const Tensor& x) const;
+  /// The columns of its module among all outputs of the map.
+  Tensor own_outputs(const Tensor& y) const { return y.slice(1, at_, outputs_); }
+  std::int64_t first_output() const { return at_; }
+  std::int64_t outputs() const { return outputs_; }
+  float factor() const { return scale_; }  // of B A
+
  private:
   LowRank(const LoraConfig& lora, std::string module);
-  bool drops(const Context& ctx) const { return ctx.training && dropout_ > 0.0F; }
-  // y = the mask of this step on x; y may be x.
-  void drop(const Context& ctx, const Tensor& y, const Tensor& x) const;
-  // x with dropout, in scratch; x itself without.
-  Tensor dropped(const Context& ctx, const Tensor& x) const;
   Tensor narrow(const Context& ctx) const;  // (rows, r) of scratch
-  Tensor own_outputs(const Tensor& y) const { return y.slice(1, at_, outputs_); }
 
   std::string module_;
   std::int64_t rank_;

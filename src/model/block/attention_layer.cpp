@@ -76,6 +76,8 @@ AttentionLayer::Frame AttentionLayer::carve(Arena& arena, const BatchShape& shap
   frame.qkv = arena.take("qkv", shape.type, {shape.rows, width()});
   if (qk_norm_) frame.squares = qk_norm_.carve(arena, shape);
   if (!recompute_) frame.core = carve_core(arena, shape);
+  frame.qkv_norms = qkv_.carve_norms(arena);
+  frame.output_norms = output_.carve_norms(arena);
   return frame;
 }
 
@@ -218,13 +220,13 @@ void AttentionLayer::attend_to_cache(const Context& ctx, const Tensor& out, cons
 
 void AttentionLayer::forward(const Context& ctx, const Tensor* weights, const Tensor& h,
                              const Tensor& partial, const Frame& frame) const {
-  qkv_.forward(ctx, weights, h, frame.qkv);
+  qkv_.forward(ctx, weights, h, frame.qkv, {}, frame.qkv_norms);
   const ArenaScope scope(ctx.scratch);
   const Views x = ready(ctx, weights, frame, /*again=*/false);
   if (!ctx.cache.empty()) keep(ctx, x);
   const Core made = core(ctx, frame);
   attend(ctx, x, made);
-  output_.forward(ctx, weights + output_at(), made.out, partial);
+  output_.forward(ctx, weights + output_at(), made.out, partial, {}, frame.output_norms);
 }
 
 ComingRows AttentionLayer::backward(const Context& ctx, const Tensor* weights,
@@ -237,8 +239,9 @@ ComingRows AttentionLayer::backward(const Context& ctx, const Tensor* weights,
   const Core made = core(ctx, frame);
   if (recompute_) attend(ctx, x, made);
   output_.backward_weight(ctx, weights + output_at(), gradients + output_at(), made.out,
-                          dpartial.wait(ctx));
-  output_.backward_input(ctx, weights + output_at(), dpartial.rows, scratch.dout);
+                          dpartial.wait(ctx), frame.output_norms);
+  output_.backward_input(ctx, weights + output_at(), dpartial.rows, scratch.dout, {},
+                         frame.output_norms);
   const Views dx = views(ctx.shape, scratch.dqkv);
   {
     const ArenaScope kernel_scope(ctx.scratch);
@@ -258,7 +261,7 @@ ComingRows AttentionLayer::backward(const Context& ctx, const Tensor* weights,
   }
   clear_padding(ctx, scratch.dqkv);
   return qkv_.backward_between_messages(ctx, weights, gradients, std::move(h), scratch.dqkv, dh,
-                                        local);
+                                        local, frame.qkv_norms);
 }
 
 }  // namespace triax

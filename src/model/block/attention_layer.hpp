@@ -35,9 +35,14 @@ class AttentionLayer {
     Tensor qkv;      // (rows, (H + 2 Hkv) D): after the rotation, or before the norm of q and k
     Tensor squares;  // of the norm of q and k; empty without
     Core core;       // empty if it is recomputed
+    Tensor qkv_norms, output_norms;  // AdaptedLinear::carve_norms
   };
   Frame carve(Arena& arena, const BatchShape& shape) const;
   std::size_t scratch_bytes(const BatchShape& shape) const;
+  /// Messages of the forward pass alone.
+  Messages norm_messages(const TensorShard& shard) const {
+    return qkv_.norm_messages(shard) + output_.norm_messages(shard);
+  }
   /// Messages of each direction.
   Messages messages(const BatchShape& shape) const { return qk_norm_.messages(shape); }
 

@@ -75,7 +75,7 @@ BlockLayer::BlockLayer(const ModelConfig& model, int layer, const TensorShard& s
     if (*norm) add((*norm)->params());
   add(mlp_.params());
   if (mlp_post_norm_) add(mlp_post_norm_->params());
-  mark_trained(params_, model.trainability);
+  mark_trained(params_, model);
 }
 
 BlockLayer::Half BlockLayer::attention_half() const {
@@ -139,7 +139,8 @@ LayerMessages BlockLayer::messages(const BatchShape& shape) const {
   const Messages gather = gather_rows_messages(shard_, shape, width_);
   const Messages reduce = reduce_rows_messages(shard_, shape, width_);
   const Messages own = attention_.messages(shape);
-  LayerMessages messages{2 * (gather + reduce) + own, 2 * (2 * gather + reduce) + own};
+  const Messages norms = attention_.norm_messages(shard_) + mlp_.norm_messages(shard_);
+  LayerMessages messages{2 * (gather + reduce) + own + norms, 2 * (2 * gather + reduce) + own};
   if (shard_.sequence_parallel) messages.backward.at_once = 2;
   return messages;
 }

@@ -37,6 +37,8 @@ MlpLayer::Frame MlpLayer::carve(Arena& arena, const BatchShape& shape) const {
   frame.hidden = arena.take("mlp hidden", shape.type, {shape.rows, input_.outputs()});
   if (keep_output_)
     frame.active = arena.take("mlp activation", shape.type, {shape.rows, output_.inputs()});
+  frame.input_norms = input_.carve_norms(arena);
+  frame.output_norms = output_.carve_norms(arena);
   return frame;
 }
 
@@ -76,12 +78,12 @@ void MlpLayer::forward(const Context& ctx, const Tensor* weights, const Tensor& 
                                      : ctx.scratch.take("mlp activation", ctx.shape.type,
                                                         {ctx.shape.rows, output_.inputs()});
   if (fused_) {
-    input_.forward(ctx, weights, h, active, frame.hidden);
+    input_.forward(ctx, weights, h, active, frame.hidden, frame.input_norms);
   } else {
-    input_.forward(ctx, weights, h, frame.hidden);
+    input_.forward(ctx, weights, h, frame.hidden, {}, frame.input_norms);
     activate(ctx, active, frame.hidden);
   }
-  output_.forward(ctx, weights + output_at(), active, partial);
+  output_.forward(ctx, weights + output_at(), active, partial, {}, frame.output_norms);
 }
 
 ComingRows MlpLayer::backward(const Context& ctx, const Tensor* weights, const Gradient* gradients,
@@ -92,14 +94,16 @@ ComingRows MlpLayer::backward(const Context& ctx, const Tensor* weights, const G
   const Scratch s(ctx.scratch, ctx.shape, output_.inputs(), gated_, keep_output_);
   const Tensor& active = keep_output_ ? frame.active : s.active;
   if (fused_) {
-    output_.backward_input(ctx, weights + output_at(), dout, s.dhidden, {frame.hidden, s.active});
+    output_.backward_input(ctx, weights + output_at(), dout, s.dhidden, {frame.hidden, s.active},
+                           frame.output_norms);
   } else {
-    output_.backward_input(ctx, weights + output_at(), dout, s.dactive);
+    output_.backward_input(ctx, weights + output_at(), dout, s.dactive, {}, frame.output_norms);
     activate_backward(ctx, s.dhidden, s.active, s.dactive, frame.hidden);
   }
-  output_.backward_weight(ctx, weights + output_at(), gradients + output_at(), active, dout);
+  output_.backward_weight(ctx, weights + output_at(), gradients + output_at(), active, dout,
+                          frame.output_norms);
   return input_.backward_between_messages(ctx, weights, gradients, std::move(h), s.dhidden, dh,
-                                          local);
+                                          local, frame.input_norms);
 }
 
 }  // namespace triax

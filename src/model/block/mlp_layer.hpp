@@ -22,11 +22,16 @@ class MlpLayer {
 
   /// Activations that the backward pass needs, carved from a frame.
   struct Frame {
-    Tensor hidden;  // (rows, I or 2 I): input of the activation
-    Tensor active;  // (rows, I): its output; empty if it is recomputed
+    Tensor hidden;                     // (rows, I or 2 I): input of the activation
+    Tensor active;                     // (rows, I): its output; empty if it is recomputed
+    Tensor input_norms, output_norms;  // AdaptedLinear::carve_norms
   };
   Frame carve(Arena& arena, const BatchShape& shape) const;
   std::size_t scratch_bytes(const BatchShape& shape) const;
+  /// Messages of the forward pass.
+  Messages norm_messages(const TensorShard& shard) const {
+    return input_.norm_messages(shard) + output_.norm_messages(shard);
+  }
 
   /// partial (rows, E) = this rank's share of the output. h: (rows, E), normed.
   void forward(const Context& ctx, const Tensor* weights, const Tensor& h, const Tensor& partial,

@@ -6,21 +6,13 @@
 
 #include "kernels/activation/elementwise.hpp"
 #include "kernels/activation/gelu.hpp"
+#include "kernels/norm/weight_norm.hpp"
 #include "kernels/quant/four_bit.hpp"
 #include "src/model/layer.hpp"
+#include "src/model/tile_side.hpp"
 
 namespace triax {
 namespace {
-
-constexpr std::int64_t tile_elements = std::int64_t{1} << 20;
-constexpr std::int64_t least_tile = 64;
-
-// Rows or columns of a tile whose other side is `length`.
-std::int64_t tile_side(std::int64_t length, std::int64_t most) {
-  const std::int64_t side =
-      tile_elements / std::max<std::int64_t>(1, length) / least_tile * least_tile;
-  return std::min(most, std::max(least_tile, side));
-}
 
 // The box of a piece of a plain weight.
 PackedBox box_of(const Piece& piece, WeightOrder order, QuantFormat format) {
@@ -166,6 +158,36 @@ void QuantizedLinear::forward(const Context& ctx, const Tensor* weights, const T
     }
   }
   if (!hidden.empty()) gelu_forward(ctx.stream, y, hidden);
+}
+
+void QuantizedLinear::add_squares(const Context& ctx, const Tensor* weights, const LowRankSum& sum,
+                                  const Tensor& squares) const {
+  const ArenaScope scope(ctx.scratch);
+  const std::int64_t side = tile_side(inputs_, outputs_), end = sum.first + squares.elements();
+  const Scratch scratch(ctx.scratch, *this, DType::f32, side, inputs_);
+  const Tensor products = ctx.scratch.take("adapter tile", DType::f32, {side, inputs_});
+  scratch.unpack(ctx, weight(), weights[0]);
+  for (const PackedPart& part : weight().parts) {
+    const std::int64_t last = std::min(end, part.output + part.box.rows);
+    for (std::int64_t at = std::max(sum.first, part.output); at < last; at += side) {
+      const std::int64_t count = std::min(side, last - at);
+      const Tensor tile = scratch.tile(count, inputs_);
+      scratch.decode(ctx, tile, part, weights[0], at - part.output, 0);
+      const Tensor product = products.slice(0, 0, count);
+      matmul(ctx.stream, product, sum.b.slice(0, at - sum.first, count), sum.a);
+      scale(ctx.stream, product, product, sum.factor);
+      accumulate(ctx.stream, tile, product);
+      add_row_squares(ctx.stream, squares.slice(0, at - sum.first, count), tile);
+    }
+  }
+}
+
+std::size_t QuantizedLinear::squares_scratch_bytes() const {
+  const std::int64_t side = tile_side(inputs_, outputs_);
+  return measure([&](Arena& arena) {
+    Scratch(arena, *this, DType::f32, side, inputs_);
+    arena.take("adapter tile", DType::f32, {side, inputs_});
+  });
 }
 
 // Tiles hold all outputs, so that each element of dx is one sum, rounded once.

@@ -28,6 +28,9 @@ class QuantizedLinear : public LinearMap {
   /// Nothing: it is frozen.
   void backward_weight(const Context&, const Gradient*, const Tensor&,
                        const Tensor&) const override {}
+  void add_squares(const Context& ctx, const Tensor* weights, const LowRankSum& sum,
+                   const Tensor& squares) const override;
+  std::size_t squares_scratch_bytes() const override;
 
  private:
   struct Scratch;

@@ -104,7 +104,8 @@ std::vector<GlobalTensor> global_tensors(const ModelConfig& model) {
     for (const ParameterSpec& spec : whole.layer(0, layer).params())
       for (const Piece& piece : spec.pieces)
         if (seen.insert(piece.name).second)
-          tensors.push_back({piece.name, piece.global, spec.trained, spec.adapter, spec.matrix});
+          tensors.push_back(
+              {piece.name, piece.global, spec.trained, spec.adapter, spec.of_base, spec.matrix});
   return tensors;
 }
 

@@ -77,7 +77,8 @@ struct GlobalTensor {
   std::string name;
   Shape shape;
   bool trained = true;
-  bool adapter = false;  // of a low-rank adapter
+  bool adapter = false;  // ParameterSpec::adapter
+  bool of_base = true;   // ParameterSpec::of_base
   bool matrix = false;   // ParameterSpec::matrix
 };
 /// All tensors of a model in the order of its layers, each once; those of its adapters too.

@@ -12,6 +12,7 @@
 #include "src/state/offload/staging.hpp"
 #include "src/state/weights/adapter_weights.hpp"
 #include "src/state/weights/quantized/quantize_box.hpp"
+#include "src/state/weights/row_norms.hpp"
 
 namespace triax {
 namespace {
@@ -90,10 +91,12 @@ void initialize(const Stream& stream, Staging& staging, const ParameterSpec& spe
       return fill_normal(its, out, key, index, 0.0F, spec.deviation);
     case Initial::uniform:
       return fill_uniform(stream, staging, out, key, index, spec.deviation);
+    case Initial::row_norm:
+      check(false, "{} without the files of its model", piece.name);
   }
 }
 
-// out = elements of `source` (HuggingfaceWeights, AdapterWeights) from `index` on.
+// out = elements of `source` (HuggingfaceWeights, AdapterWeights, RowNorms) from `index` on.
 template <class Source>
 void copy_from(const Source& source, const Stream& stream, Staging& staging, const Piece& piece,
                const Tensor& out, std::int64_t index) {
@@ -158,14 +161,17 @@ WeightNames load_weights(const Stream& stream, ParameterStore& store, const Mode
   const HuggingfaceWeights source(directory, model);
   std::optional<AdapterWeights> adapter;
   if (!model.lora.from.empty()) adapter.emplace(model.lora.from, model);
+  const RowNorms norms(source, model, store.type());
   Staging staging(store.wait());
   for_each_weight_run(
       stream, store, optimizer,
       [&](const ParameterSpec& spec, const Piece& piece, const Tensor& out, std::int64_t index) {
-        if (!spec.adapter)
-          copy_from(source, stream, staging, piece, out, index);
-        else if (adapter)
+        if (adapter && spec.adapter)
           copy_from(*adapter, stream, staging, piece, out, index);
+        else if (spec.of_base)
+          copy_from(source, stream, staging, piece, out, index);
+        else if (spec.initial == Initial::row_norm)
+          copy_from(norms, stream, staging, piece, out, index);
         else
           initialize(stream, staging, spec, piece, out, index, seed);
       });
@@ -179,17 +185,18 @@ WeightNames load_base_weights(const Stream& stream, ParameterStore& store, const
   Staging staging(store.wait());
   for (int b = 0; b < std::ssize(store.blocks()); ++b) {
     const ParameterBlock& block = store.blocks()[static_cast<std::size_t>(b)];
-    if (std::ranges::all_of(block.params,
-                            [](const PlacedParameter& param) { return param.spec.adapter; }))
-      continue;
-    store.visit_weights(stream, b, Access::replace, [&](const BlockView& weights) {
-      for_each_weight_run(block, weights,
-                          [&](const ParameterSpec& spec, const Piece& piece, const Tensor& out,
-                              std::int64_t index) {
-                            if (!spec.adapter)
-                              copy_from(source, stream, staging, piece, out, index);
-                          });
-    });
+    const auto of_adapter = [](const PlacedParameter& param) { return param.spec.adapter; };
+    if (std::ranges::all_of(block.params, of_adapter)) continue;
+    const bool mixed = std::ranges::any_of(block.params, of_adapter);
+    store.visit_weights(
+        stream, b, mixed ? Access::update : Access::replace, [&](const BlockView& weights) {
+          for_each_weight_run(block, weights,
+                              [&](const ParameterSpec& spec, const Piece& piece, const Tensor& out,
+                                  std::int64_t index) {
+                                if (!spec.adapter)
+                                  copy_from(source, stream, staging, piece, out, index);
+                              });
+        });
   }
   load_packed(stream, store, source);
   return source.names();

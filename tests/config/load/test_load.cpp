@@ -79,7 +79,7 @@ TEST_F(Load, FeaturesThatAreNotBuiltAreRefusedByName) {
   EXPECT_THAT(error(R"(, "amp": {"enabled": true, "opt_level": "O1"})"),
               HasSubstr("amp.enabled: true is refused"));
   for (const auto* more :
-       {R"("lora": {"use_dora": true})", R"("zero_optimization": {"zenflow": {}})"})
+       {R"("lora": {"lora_bias": true})", R"("zero_optimization": {"zenflow": {}})"})
     EXPECT_THAT(error_of(write("more.json", std::string("{\"extends\": \"") +
                                                 std::filesystem::path(job()).filename().string() +
                                                 "\", " + more + "}")),

@@ -85,12 +85,50 @@ TEST(Lora, StartsAsPeftDoes) {
 }
 
 TEST(Lora, RefusesKeysThatChangeTheFunctionByName) {
-  for (const char* key : {"use_dora", "lora_bias", "use_qalora"})
+  for (const char* key : {"lora_bias", "use_qalora"})
     EXPECT_THAT(problem({{key, true}}), HasSubstr(std::string(key) + ": is not built")) << key;
-  EXPECT_THAT(problem({{"modules_to_save", {"lm_head"}}}), HasSubstr("modules_to_save: is not"));
   EXPECT_THAT(problem({{"bias", "all"}}), HasSubstr("bias: \"all\""));
   EXPECT_EQ(problem({{"use_dora", false}, {"modules_to_save", nullptr}, {"loftq_config", {}}}), "");
   EXPECT_EQ(problem({{"some_key_of_a_later_peft", 3}}), "");
+}
+
+// PEFT compares the ends of names, within a part too.
+TEST(Lora, TrainsNamedModulesWhole) {
+  EXPECT_THAT(read({{"modules_to_save", {"lm_head", "model.norm"}}}).saved,
+              ElementsAre("lm_head", "model.norm"));
+  EXPECT_THAT(read({{"modules_to_save", {"1.input_layernorm"}}}).saved,
+              ElementsAre("model.layers.1.input_layernorm"));
+  EXPECT_EQ(read({{"modules_to_save", {"norm"}}}).saved.size(), 5U);
+  EXPECT_THAT(read(json::object()).saved, IsEmpty());
+  EXPECT_THAT(trained_tensors(read({{"modules_to_save", {"lm_head"}}, {"use_dora", true}})),
+              ElementsAre("*.lora_[AB].weight", "*.lora_magnitude_vector", "lm_head"));
+  // A module that is trained whole is no target, as in PEFT.
+  EXPECT_EQ(read({{"target_modules", {"q_proj", "lm_head"}}, {"modules_to_save", {"lm_head"}}})
+                .modules.size(),
+            2U);
+}
+
+TEST(Lora, RefusesModulesThatCannotBeTrainedWhole) {
+  EXPECT_THAT(problem({{"modules_to_save", {"up_proj"}}}),
+              HasSubstr("modules_to_save: \"up_proj\" stands for model.layers.0.mlp.up_proj"));
+  EXPECT_THAT(problem({{"modules_to_save", {"lm_haed"}}}),
+              HasSubstr("is the name of no module of the model. Nearest: lm_head"));
+  EXPECT_THAT(problem({{"modules_to_save", 3}}), HasSubstr("expected a string or a list"));
+  ModelConfig tied = small_model("llama");
+  tied.tied_embeddings = true;
+  for (const char* name : {"embed_tokens", "lm_head"}) {
+    std::vector<LoraProblem> problems;
+    read_lora({{"modules_to_save", {name}}}, tied, problems);
+    ASSERT_EQ(problems.size(), 1U) << name;
+    EXPECT_THAT(problems[0].text, HasSubstr("embedding and head are one matrix"));
+  }
+}
+
+TEST(Lora, MagnitudesStartFromTheBase) {
+  EXPECT_TRUE(read({{"use_dora", true}}).dora);
+  EXPECT_FALSE(read(json::object()).dora);
+  EXPECT_THAT(problem({{"use_dora", true}, {"init_lora_weights", false}}), HasSubstr("use_dora: "));
+  EXPECT_THAT(problem({{"use_dora", 1}}), HasSubstr("use_dora: expected true or false"));
 }
 
 TEST(Lora, RefusesWordsThatStandForNothing) {
@@ -125,6 +163,8 @@ TEST(Lora, AnAdapterConfigSaysTheSameAgain) {
                      {"exclude_modules", {"0.mlp.c_proj"}},
                      {"rank_pattern", {{"c_attn", 2}}},
                      {"lora_dropout", 0.25},
+                     {"use_dora", true},
+                     {"modules_to_save", {"ln_f"}},
                      {"use_rslora", true}};
   std::vector<LoraProblem> problems;
   model.lora = read_lora(keys, model, problems);
@@ -137,6 +177,10 @@ TEST(Lora, AnAdapterConfigSaysTheSameAgain) {
   const LoraConfig again = lora_of_adapter(text, "file", model);
   EXPECT_EQ(again.modules, model.lora.modules);
   EXPECT_EQ(again.dropout, 0.25F);
+  EXPECT_TRUE(again.dora);
+  EXPECT_THAT(again.saved, ElementsAre("transformer.ln_f"));
+  EXPECT_EQ(written["use_dora"], true);
+  EXPECT_EQ(written["modules_to_save"], json{"ln_f"});
   EXPECT_EQ(again.keys, model.lora.keys);
 }
 
@@ -149,8 +193,8 @@ TEST(Lora, RefusesFilesThatAreNoAdapterOfThePlainBase) {
   for (const char* start : {"pissa", "pissa_niter_4", "olora", "corda", "loftq"})
     EXPECT_THAT(error(fmt::format(R"({{"init_lora_weights": "{}"}})", start)),
                 HasSubstr("changed the base's weights"));
-  EXPECT_THAT(error(R"({"r": 0, "use_dora": true})"),
-              HasSubstr("dir/file: use_dora: is not built"));
+  EXPECT_THAT(error(R"({"r": 0, "lora_bias": true})"),
+              HasSubstr("dir/file: lora_bias: is not built"));
   EXPECT_EQ(error(R"({"init_lora_weights": "eva"})"), "");
 }
 
@@ -166,6 +210,13 @@ TEST(Lora, ComparesWhatAdaptersAre) {
   EXPECT_THAT(lora_changes(read({{"target_modules", {"q_proj"}}}), read(json::object())),
               ElementsAre(HasSubstr("0.self_attn.v_proj had no adapter"),
                           HasSubstr("1.self_attn.v_proj had no adapter")));
+  const LoraConfig saved = read({{"modules_to_save", {"lm_head"}}, {"use_dora", true}});
+  EXPECT_THAT(lora_changes(saved, read(json::object())),
+              ElementsAre(HasSubstr("adapters had magnitudes"),
+                          "lm_head was trained whole, and is frozen now"));
+  EXPECT_THAT(lora_changes(read(json::object()), saved),
+              ElementsAre(HasSubstr("adapters had no magnitudes"),
+                          "lm_head was frozen, and is trained whole now"));
 }
 
 }  // namespace

@@ -16,10 +16,11 @@ std::vector<std::string> refused(const json& keys) {
 }
 
 TEST(RefusedLoraKeys, AreThoseThatSaySomething) {
-  EXPECT_THAT(refused({{"use_dora", true}, {"r", 4}, {"a_key_of_tomorrow", 1}}),
-              testing::ElementsAre("use_dora"));
-  EXPECT_THAT(refused({{"use_dora", false}, {"modules_to_save", json::array()}, {"bias", "none"}}),
-              testing::IsEmpty());
+  EXPECT_THAT(refused({{"lora_bias", true}, {"r", 4}, {"a_key_of_tomorrow", 1}}),
+              testing::ElementsAre("lora_bias"));
+  EXPECT_THAT(
+      refused({{"lora_bias", false}, {"layer_replication", json::array()}, {"bias", "none"}}),
+      testing::IsEmpty());
   EXPECT_THAT(refused({{"bias", "lora_only"}}), testing::ElementsAre("bias"));
 }
 

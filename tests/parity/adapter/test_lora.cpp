@@ -6,10 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "io/checkpoint/checkpoint_reader.hpp"
 #include "src/checkpoint/adapter_base.hpp"
+#include "src/huggingface/huggingface_export.hpp"
+#include "src/inference/generate.hpp"
+#include "src/inference/grid_model.hpp"
 #include "src/inference/model_files.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/support/training.hpp"
@@ -20,6 +24,8 @@ namespace {
 using testing::HasSubstr;
 
 constexpr const char* cases[] = {"gpt2-lora", "llama-lora"};
+// With magnitudes, or with modules that are trained whole; with both.
+constexpr const char* decomposed_cases[] = {"gpt2-dora", "llama-saved", "qwen2-dora"};
 
 // Layouts of all numbers of ranks that the test runs on.
 std::vector<Layout> layouts() {
@@ -68,6 +74,44 @@ TEST(Lora, StartsAtTheBase) {
                   train(MPI_COMM_WORLD, plain, 1).front().loss)
             << type;
       }
+    }
+  }
+}
+
+// Magnitudes start as the norms of the base's weights.
+TEST(Lora, WithMagnitudesStartsAtTheBase) {
+  for (const char* name : {"gpt2-dora", "qwen2-dora"}) {
+    const GoldenCase golden = read_golden(name);
+    for (Layout layout : layouts()) {
+      if (!carries(golden, layout)) continue;
+      SCOPED_TRACE(name + (": " + layout.text()));
+      for (const char* type : {"f32", "bf16"}) {
+        layout.type = type;
+        auto plain = golden_job(golden, layout);
+        plain.erase("lora");
+        auto fresh = fresh_job(golden, layout);
+        fresh["lora"]["use_dora"] = true;
+        EXPECT_EQ(train(MPI_COMM_WORLD, fresh, 1).front().loss,
+                  train(MPI_COMM_WORLD, plain, 1).front().loss)
+            << type;
+      }
+    }
+  }
+}
+
+TEST(Lora, MagnitudesAndDropoutAreOneLossCurveOnEveryGrid) {
+  for (const char* name : {"gpt2-dora", "qwen2-dora"}) {
+    const GoldenCase golden = read_golden(name);
+    const auto job = [&](const Layout& layout) {
+      auto made = golden_job(golden, layout);
+      made["lora"]["lora_dropout"] = 0.3;
+      return made;
+    };
+    const auto expected = train(MPI_COMM_SELF, job({.micro = 2}), 4);
+    for (const Layout& layout : layouts()) {
+      if (!carries(golden, layout)) continue;
+      SCOPED_TRACE(name + (": " + layout.text()));
+      expect_close(train(MPI_COMM_WORLD, job(layout), 4), expected);
     }
   }
 }
@@ -122,6 +166,51 @@ TEST_F(LoraRuns, ACheckpointHoldsTheAdaptersAndNamesTheirBase) {
   }
 }
 
+TEST_F(LoraRuns, ACheckpointHoldsMagnitudesAndModulesThatAreTrainedWhole) {
+  for (const std::string name : decomposed_cases) {
+    train_to_the_end(job(name, 2, one_of_all(), name.c_str()));
+    const CheckpointReader reader(file(name, 2));
+    const ModelConfig model = model_of(reader.header());
+    std::int64_t held = 0;
+    for (const GlobalTensor& tensor : global_tensors(model)) {
+      EXPECT_EQ(reader.contains("/model/" + tensor.name), tensor.adapter) << tensor.name;
+      EXPECT_EQ(reader.contains("/optimizer/exp_avg/" + tensor.name), tensor.adapter);
+      held += tensor.adapter && (tensor.of_base || tensor.name.ends_with(lora_magnitude_suffix));
+    }
+    EXPECT_GT(held, 0);
+  }
+}
+
+// A checkpoint of adapters computes as the merged model does, not as their base alone.
+TEST_F(LoraRuns, ACheckpointIsReadWithItsAdapters) {
+  const GridShape shape{.pipeline = world_size() > 2 ? 2 : 1, .tensor = world_size() > 1 ? 2 : 1};
+  const auto logits = [&](const std::string& path) {
+    ProcessGrid grid(MPI_COMM_WORLD, shape);
+    const ModelFiles files(path, grid);
+    GridModel model(files.model(), grid, 8,
+                    [&](const Stream& stream, const ModelConfig& config, ParameterStore& store) {
+                      files.load(stream, config, store, grid);
+                    });
+    return Generator(model).logits({7, 30, 5, 19});
+  };
+  for (const std::string name : {"llama-lora", "llama-saved", "gpt2-dora", "qwen2-dora"}) {
+    SCOPED_TRACE(name);
+    train_to_the_end(job(name, 2, one_of_all(), name.c_str()));
+    export_huggingface(file(name, 2), directory_.path(name + "-merged"), {.type = DType::f32},
+                       MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+    const auto found = logits(file(name, 2)), merged = logits(directory_.path(name + "-merged"));
+    const auto base = logits(read_golden(name).directory);
+    ASSERT_EQ(found.size(), merged.size());
+    double change = 0.0;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      EXPECT_NEAR(found[i], merged[i], 1e-5) << i;
+      change = std::max(change, std::abs(static_cast<double>(found[i]) - base[i]));
+    }
+    EXPECT_GT(change, 1e-3);
+  }
+}
+
 // Adapters of the first block alone: the last stage of two has none, and nothing to save.
 TEST_F(LoraRuns, AStageWithoutAdaptersSavesNothing) {
   if (world_size() != 2) GTEST_SKIP() << "needs two stages";
@@ -142,10 +231,11 @@ TEST_F(LoraRuns, AreResumedOnTheSameGridBitForBit) {
     if (!carries(read_golden("llama-lora"), layout)) continue;
     SCOPED_TRACE(layout.text());
     const std::string name = fmt::format("{}", std::hash<std::string>()(layout.text()));
-    auto straight = job(name, 4, layout);
+    const char* golden = carries(read_golden("qwen2-dora"), layout) ? "qwen2-dora" : "llama-lora";
+    auto straight = job(name, 4, layout, golden);
     straight["checkpoint"]["interval"] = 2;
     train_to_the_end(straight);
-    auto again = job(name + "-again", 4, layout);
+    auto again = job(name + "-again", 4, layout, golden);
     again["checkpoint"]["resume"] = file(name, 2);
     train_to_the_end(again);
     if (world_rank() != 0) continue;
@@ -155,7 +245,7 @@ TEST_F(LoraRuns, AreResumedOnTheSameGridBitForBit) {
 }
 
 TEST_F(LoraRuns, AreResumedOnAnyGrid) {
-  auto alone = job("alone", 4, {.micro = 1});
+  auto alone = job("alone", 4, {.micro = 1}, "qwen2-dora");
   alone["checkpoint"]["interval"] = 2;
   if (world_rank() == 0) {
     ProcessGrid grid(MPI_COMM_SELF, {});
@@ -166,7 +256,7 @@ TEST_F(LoraRuns, AreResumedOnAnyGrid) {
     if (!carries(read_golden("llama-lora"), layout)) continue;
     SCOPED_TRACE(layout.text());
     const std::string name = fmt::format("{}", std::hash<std::string>()(layout.text()));
-    auto again = job(name, 4, layout);
+    auto again = job(name, 4, layout, "qwen2-dora");
     again["checkpoint"]["resume"] = file("alone", 2);
     train_to_the_end(again);
     if (world_rank() != 0) continue;

@@ -142,6 +142,32 @@ TEST_F(QuantizedBase, IsCutOverTheTensorAxis) {
   }
 }
 
+// Magnitudes start as the norms of the weights that the bits decode to.
+TEST_F(QuantizedBase, HasMagnitudesOfTheDecodedBase) {
+  for (const std::string golden : {"llama-lora", "gpt2-lora"})
+    for (const std::string format : {"nf4-double", "int8"}) {
+      if (golden == "gpt2-lora" && format != "int8") continue;
+      const auto decomposed = [&](const Layout& layout, const std::string& base,
+                                  const std::string& bits) {
+        auto made = job(golden, layout, base, bits);
+        made["lora"]["use_dora"] = true;
+        made["lora"].erase("init_lora_weights");
+        return made;
+      };
+      const std::string base = files(golden, format);
+      auto plain = decomposed({.micro = 2}, base, "none");
+      const auto decoded = train(MPI_COMM_SELF, plain, 4);
+      plain["lora"]["use_dora"] = false;
+      EXPECT_EQ(train(MPI_COMM_SELF, plain, 1)[0].loss, decoded[0].loss);
+      for (const Layout& layout : layouts(format)) {
+        if (!carries(read_golden(golden), layout)) continue;
+        SCOPED_TRACE(fmt::format("{} {} {}", golden, format, layout.text()));
+        expect_close(train(MPI_COMM_WORLD, decomposed(layout, base, format), 4), decoded);
+        expect_close(train(MPI_COMM_WORLD, decomposed(layout, "", format), 4), decoded);
+      }
+    }
+}
+
 // The bytes of the base are no weights that could diverge, nor a part of the checkpoint.
 TEST_F(QuantizedBase, IsLoadedAgainByARunThatResumes) {
   Layout layout{.micro = 2};
