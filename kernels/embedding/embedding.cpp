@@ -130,8 +130,8 @@ void copy_row(T* to, const T* from, const T* later, std::int64_t columns, bool p
 }
 
 // to = scale * from, with copy_row's prefetch.
-template <class T>
-void scale_row(T* to, const T* from, const T* later, std::int64_t columns, float scale, bool past) {
+template <class T, class W>
+void scale_row(T* to, const W* from, const W* later, std::int64_t columns, float scale, bool past) {
   for_vectors(0, columns, [=](std::int64_t c, auto lanes) {
     prefetch(later + c);
     lanes.write(to + c, lanes.load(from + c) * scale, past);
@@ -144,27 +144,26 @@ void embedding_forward(const Stream& stream, const Tensor& y, const Tensor& toke
                        const Tensor& weight, std::int64_t first_token, float scale) {
   if (on_device(stream))
     return cuda::embedding_forward(stream, y, tokens, weight, first_token, scale);
-  with_type(y.dtype(), [&]<class T>(Type<T>) {
+  with_types(weight.dtype(), y.dtype(), [&]<class W, class T>(Type<W>, Type<T>) {
     const Rows<T> out = rows_of<T>(y, "y");
-    const Rows<T> table = rows_of<T>(weight, "weight");
+    const Rows<W> table = rows_of<W>(weight, "weight");
     const std::int32_t* ids = elements_of<std::int32_t>(tokens, out.rows, "tokens");
     check(table.columns == out.columns, "embedding of {} columns into {}", table.columns,
           out.columns);
-    const auto row_of = [=](std::int64_t r) -> const T* {
+    const auto row_of = [=](std::int64_t r) -> const W* {
       const std::int64_t row = ids[r] - first_token;
       return ids[r] >= 0 && row >= 0 && row < table.rows ? table[row] : nullptr;
     };
     const bool past = past_caches(y, {});
     parallel_for(out.rows, [=](std::int64_t r) {
-      const T* later = row_of(std::min(r + ahead, out.rows - 1));
+      const W* later = row_of(std::min(r + ahead, out.rows - 1));
       T* to = out[r];
-      const T* from = row_of(r);
-      if (from == nullptr)
-        std::fill_n(to, out.columns, T{});
-      else if (scale == 1.0F)
-        copy_row(to, from, later == nullptr ? from : later, out.columns, past);
-      else
-        scale_row(to, from, later == nullptr ? from : later, out.columns, scale, past);
+      const W* from = row_of(r);
+      if (from == nullptr) return void(std::fill_n(to, out.columns, T{}));
+      if (later == nullptr) later = from;
+      if constexpr (std::is_same_v<W, T>)
+        if (scale == 1.0F) return copy_row(to, from, later, out.columns, past);
+      scale_row(to, from, later, out.columns, scale, past);
     });
   });
 }
@@ -210,15 +209,15 @@ void position_forward(const Stream& stream, const Tensor& y, const Tensor& weigh
                       std::int64_t first_row, std::int64_t sequence_length) {
   if (on_device(stream))
     return cuda::position_forward(stream, y, weight, first_row, sequence_length);
-  with_type(y.dtype(), [&]<class T>(Type<T>) {
+  with_types(weight.dtype(), y.dtype(), [&]<class W, class T>(Type<W>, Type<T>) {
     const Rows<T> out = rows_of<T>(y, "y");
-    const Rows<T> table = rows_of<T>(weight, "weight");
+    const Rows<W> table = rows_of<W>(weight, "weight");
     check(table.columns == out.columns && table.rows >= sequence_length && sequence_length > 0,
           "positions {} for sequences of {} and {} columns", weight.shape(), sequence_length,
           out.columns);
     parallel_for(out.rows, [=](std::int64_t r) {
       T* to = out[r];
-      const T* from = table[(first_row + r) % sequence_length];
+      const W* from = table[(first_row + r) % sequence_length];
       for_vectors(0, out.columns, [=](std::int64_t c, auto lanes) {
         lanes.store(to + c, lanes.load(to + c) + lanes.load(from + c));
       });

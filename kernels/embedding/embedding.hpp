@@ -6,8 +6,8 @@
 namespace triax {
 
 /// y[r] = scale * weight[tokens[r] - first_token], or zero if the token is -1 or belongs to another
-/// shard of the vocabulary. y: (N, E); tokens: (N) int32; weight: (V_local, E). Gemma scales by
-/// sqrt(E).
+/// shard of the vocabulary. y: (N, E); tokens: (N) int32; weight: (V_local, E) of y's type, on the
+/// host also of 16 bits where y is float32. Gemma scales by sqrt(E).
 void embedding_forward(const Stream& stream, const Tensor& y, const Tensor& tokens,
                        const Tensor& weight, std::int64_t first_token, float scale = 1.0F);
 
@@ -22,8 +22,8 @@ void embedding_backward(const Stream& stream, const Tensor& dweight, const Tenso
 std::size_t embedding_scratch_bytes(const Shape& dy, std::int64_t vocabulary,
                                     MemorySpace space = MemorySpace::host);
 
-/// y[r] += weight[(first_row + r) % T]. y: (N, E); weight: (positions >= T, E). Row r is global row
-/// first_row + r of the micro-batch.
+/// y[r] += weight[(first_row + r) % T]. y: (N, E); weight: (positions >= T, E), of types as in
+/// embedding_forward. Row r is global row first_row + r of the micro-batch.
 void position_forward(const Stream& stream, const Tensor& y, const Tensor& weight,
                       std::int64_t first_row, std::int64_t sequence_length);
 

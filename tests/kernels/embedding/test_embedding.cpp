@@ -116,6 +116,32 @@ INSTANTIATE_TEST_SUITE_P(ManyRowsOfATokens, Embedding,
                                                           Size{3000, 40, 3, 2}),
                                           testing::Values(1.0F, 27.7128F)));
 
+class NarrowTable : public testing::TestWithParam<DType> {};
+
+// Rows of 16 bits into float32 are those of the table in float32, bit for bit.
+TEST_P(NarrowTable, RowsAreThoseOfTheTableInFloat32) {
+  if (test::space() != MemorySpace::host) GTEST_SKIP() << "on the host alone";
+  constexpr std::int64_t rows = 9, vocabulary = 13;
+  for (const std::int64_t columns : {1, 7, 64, 1100}) {
+    test::Array narrow = test::Array::random(GetParam(), vocabulary * columns, 1);
+    std::vector<float> values;
+    for (const double value : narrow.doubles()) values.push_back(static_cast<float>(value));
+    test::Array wide(DType::f32, values);
+    std::vector<std::int32_t> tokens = {0, 12, 3, -1, 3, 7, 11, 2, 40};
+    const auto rows_from = [&](test::Array& table, float scale) {
+      test::Array y(DType::f32, rows * columns, 9.0F);
+      const Tensor to = y.tensor({rows, columns}), from = table.tensor({vocabulary, columns});
+      embedding_forward(Stream{}, to, Tensor(tokens.data(), {rows}), from, 0, scale);
+      position_forward(Stream{}, to, from, 4, 6);
+      return y;
+    };
+    for (const float scale : {1.0F, 27.7128F})
+      EXPECT_EQ(rows_from(narrow, scale), rows_from(wide, scale)) << columns;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, NarrowTable, testing::Values(DType::bf16, DType::f16));
+
 class EmbeddingSums : public testing::TestWithParam<DType> {};
 
 // A sum in 16 bits would stop growing once its last bit is worth two.
