@@ -6,9 +6,11 @@
 
 #include "kernels/activation/elementwise.hpp"
 #include "kernels/activation/gelu.hpp"
+#include "kernels/matmul/row_matmul.hpp"
 #include "kernels/norm/weight_norm.hpp"
 #include "kernels/quant/four_bit.hpp"
 #include "src/model/layer.hpp"
+#include "src/model/packed/packed_rows.hpp"
 #include "src/model/tile_side.hpp"
 
 namespace triax {
@@ -31,7 +33,7 @@ std::shared_ptr<const PackedWeight> pack(const ParameterSpec& plain, WeightOrder
                           made->nested_scales()};
     if (const std::string problem = problem_of(part.box); !problem.empty())
       throw UsageError(fmt::format("{} cannot be kept in 4 bits on this grid", piece.name), problem,
-                       "Choose another parallel.tensor, or set model.quantize to int8");
+                       "Choose another parallel.tensor, or keep it in int8");
     made->parts.push_back(part);
   }
   return made;
@@ -153,8 +155,12 @@ void QuantizedLinear::forward(const Context& ctx, const Tensor* weights, const T
       scratch.decode(ctx, tile, part, weights[0], row, 0);
       const Tensor w = scratch.round(ctx, tile);
       const std::int64_t at = part.output + row;
-      matmul(ctx.stream, sum.slice(1, at, count), x, w.transposed(),
-             {.bias = bias_here_ ? weights[1].slice(0, at, count) : Tensor{}});
+      const Tensor to = sum.slice(1, at, count);
+      const Tensor bias = bias_here_ ? weights[1].slice(0, at, count) : Tensor{};
+      if (packed_rows(ctx) != nullptr)
+        row_matmul(ctx.stream, to, x, w.transposed(), bias);
+      else
+        matmul(ctx.stream, to, x, w.transposed(), {.bias = bias});
     }
   }
   if (!hidden.empty()) gelu_forward(ctx.stream, y, hidden);

@@ -16,8 +16,9 @@ void refuse_quantized(const std::string& name, const std::string& problem, const
 
 void refuse_format(const std::string& name, std::string_view format, const std::string& has) {
   throw UsageError(fmt::format("{} cannot be kept as {}", name, format),
-                   fmt::format("model.quantize asks for that, and the files have {}", has),
-                   "Set model.quantize to the files' format, or to none: then it is decoded");
+                   fmt::format("the files have {}", has),
+                   "Set model.quantize (inference.weights) to the files' format, or to none (f32): "
+                   "then it is decoded");
 }
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
