@@ -130,7 +130,7 @@ void Generator::run_layers(Context& ctx, ForwardSpace& space) {
   for (int layer = 0; layer < model_.layers_before_head(); ++layer) {
     if (layer >= first_block)
       ctx.cache = caches.slice(0, (layer - first_block) * context(), context());
-    model_.stage().layer(0, layer).forward(ctx, model_.layer(layer), space.in, space.out,
+    model_.stage().layer(0, layer).forward(ctx, model_.wide_layer(layer), space.in, space.out,
                                            space.frame);
     std::swap(space.in, space.out);
   }
@@ -143,7 +143,7 @@ void Generator::share_logits(const Context& ctx, const Tensor& x) {
     const VocabularyShard shard = shard_of(model_);
     const Tensor own = all.slice(0, shard.first, shard.rows);
     if (shard.columns > 0)
-      model_.stage().head().logits(ctx, model_.layer(model_.layers_before_head()), x,
+      model_.stage().head().logits(ctx, model_.wide_layer(model_.layers_before_head()), x,
                                    ctx.shape.sequence - 1, own.slice(0, 0, shard.columns));
     model_.grid().tensor().all_gather(ctx.stream, all, own).wait(ctx.stream);
   }

@@ -8,8 +8,9 @@ namespace {
 
 constexpr int activation_tag = 0;
 
-ModelConfig frozen(ModelConfig model) {
+ModelConfig frozen(ModelConfig model, const HeldWeights& held) {
   model.trainability = {.freeze = {"*"}};  // no gradient takes memory
+  model.kept = {held.maps, static_cast<int>(size_of(held.type))};
   return model;
 }
 
@@ -20,22 +21,30 @@ StagePlace place_on(const ProcessGrid& grid) {
           .tensor = {.size = grid.shape().tensor, .rank = grid.tensor_rank()}};
 }
 
-StateOptions state_on(const ProcessGrid& grid) {
-  return {.shard = {.size = grid.shape().data, .rank = grid.data_rank()}, .space = grid.space()};
+StateOptions state_on(const ProcessGrid& grid, DType type) {
+  return {.shard = {.size = grid.shape().data, .rank = grid.data_rank()},
+          .type = type,
+          .space = grid.space()};
+}
+
+// The loaded weights of `store`.
+ParameterStore& loaded(const Stream& stream, const ModelConfig& model, ParameterStore& store,
+                       const GridModel::Load& load) {
+  load(stream, model, store);
+  return store;
 }
 
 }  // namespace
 
 GridModel::GridModel(const ModelConfig& model, ProcessGrid& grid, std::int64_t context,
-                     const Load& load)
-    : model_(frozen(model)),
+                     const Load& load, const HeldWeights& held)
+    : model_(frozen(model, held)),
       context_(context),
       grid_(grid),
       stream_(grid.space()),
       stage_(model_, place_on(grid), context, {}, StageUse::run, grid.space()),
-      store_(stage_, grid, state_on(grid)) {
-  load(stream_, model_, store_);
-}
+      store_(stage_, grid, state_on(grid, held.type)),
+      layers_(stage_, loaded(stream_, model_, store_, load)) {}
 
 BatchShape GridModel::shape(std::int64_t batch, std::int64_t length) const {
   return batch_shape(batch, length, stage_.place().tensor, DType::f32, DType::f32, grid_.space());

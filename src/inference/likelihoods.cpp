@@ -119,7 +119,7 @@ void Likelihoods::run(const LikelihoodBatch& batch, Sequences sequences, std::sp
   const Context ctx = context(shape, arena);
   model_.receive(space.in);
   for (int layer = 0; layer < model_.layers_before_head(); ++layer) {
-    model_.stage().layer(0, layer).forward(ctx, model_.layer(layer), space.in, space.out,
+    model_.stage().layer(0, layer).forward(ctx, model_.wide_layer(layer), space.in, space.out,
                                            space.frame);
     std::swap(space.in, space.out);
   }
@@ -146,7 +146,7 @@ void Likelihoods::classify(const LikelihoodBatch& batch, Sequences sequences, co
     ctx.tokens = row(numbers_->there(), 0).slice(0, first, rows.count);
     ctx.labels = row(numbers_->there(), 1).slice(0, first, rows.count);
     ctx.loss_sum = sums.slice(0, i, 1);
-    model_.stage().head().forward(ctx, model_.layer(model_.layers_before_head()),
+    model_.stage().head().forward(ctx, model_.wide_layer(model_.layers_before_head()),
                                   x.slice(0, first, rows.count), {}, space.frame);
   }
 }

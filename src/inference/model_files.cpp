@@ -67,6 +67,20 @@ std::int64_t ModelFiles::trained_length() const {
   return std::min<std::int64_t>(length, model_.positions);
 }
 
+DType ModelFiles::type(SavedWeights weights) const {
+  if (!checkpoint_) return HuggingfaceWeights(path_, model_).type();
+  if (weights == SavedWeights::average || model_.lora) return DType::f32;
+  const std::vector<GlobalTensor> tensors = global_tensors(model_);
+  const auto of = [&](const GlobalTensor& tensor) {
+    const std::string name = weight_group + tensor.name;
+    return checkpoint_->contains(name) ? checkpoint_->tensor(name).dtype : DType::f32;
+  };
+  const DType first = of(tensors.front());
+  const bool common =
+      std::ranges::all_of(tensors, [&](const GlobalTensor& tensor) { return of(tensor) == first; });
+  return common && (first == DType::bf16 || first == DType::f16) ? first : DType::f32;
+}
+
 std::string ModelFiles::fingerprint() const {
   if (checkpoint_) return triax::fingerprint(checkpoint_->path());
   std::vector<std::string> names;

@@ -29,6 +29,8 @@ class ModelFiles {
   /// Longest sequence in tokens that the weights were trained with (trained_length); with rotary
   /// positions that stretch themselves, the positions of config.json.
   std::int64_t trained_length() const;
+  /// The type that holds the weights exactly: their common 16-bit type, else float32.
+  DType type(SavedWeights weights = SavedWeights::trained) const;
   /// Text that differs where the weights do: sizes and checksums of parts of the files.
   std::string fingerprint() const;
   /// Findings about the files that have no effect, one line each.

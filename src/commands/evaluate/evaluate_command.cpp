@@ -16,8 +16,10 @@
 #include "src/commands/options/shared_options.hpp"
 #include "src/commands/options/weights_option.hpp"
 #include "src/commands/process/standard_output.hpp"
+#include "src/config/load/command_keys.hpp"
 #include "src/config/rope_kinds.hpp"
 #include "src/evaluate/evaluation.hpp"
+#include "src/inference/held_weights.hpp"
 #include "src/inference/model_files.hpp"
 #include "src/inference/model_tokenizer.hpp"
 #include "src/launch/threads.hpp"
@@ -26,6 +28,7 @@ namespace triax {
 namespace {
 
 constexpr std::int64_t usual_length = 4096;  // longest sequence that is not asked for
+constexpr const char* held_key = "inference.weights";
 
 struct Arguments {
   std::string model, tokenizer, device = "auto", invalid = "error", weights = "trained";
@@ -109,7 +112,7 @@ nlohmann::ordered_json header_of(const ModelFiles& files, const TaskOptions& opt
 }
 
 // Prints the results. Collective.
-void evaluate_on(ProcessGrid& grid, const Arguments& arguments) {
+void evaluate_on(ProcessGrid& grid, const Arguments& arguments, const std::string& held_as) {
   const auto begun = std::chrono::steady_clock::now();
   const Ranks ranks(grid);
   const ModelFiles files(arguments.model, ranks);
@@ -117,22 +120,28 @@ void evaluate_on(ProcessGrid& grid, const Arguments& arguments) {
   TaskOptions options;
   std::vector<OpenedTask> tasks;
   EvaluationOptions evaluation;
+  const SavedWeights weights = saved_weights(arguments.weights);
+  HeldWeights held;
   evaluation.scores = arguments.scores;
   evaluation.progress = true;
   agreed(ranks, [&] {
     options = options_of(arguments, files);
     tasks = tasks_of(arguments, options);
     evaluation.header = header_of(files, options, arguments.invalid, tasks);
-    if (saved_weights(arguments.weights) == SavedWeights::average)
-      evaluation.header["weights_of"] = arguments.weights;
+    if (weights == SavedWeights::average) evaluation.header["weights_of"] = arguments.weights;
+    held = held_weights(held_as, files, weights, grid.space(), false);
+    if (!held.note.empty()) evaluation.header["weights_held"] = held_as;
   });
   if (const std::string effect = rope_effect_of_length(files.model(), options.windows.length);
       !effect.empty())
     spdlog::info("rotary positions: {}", effect);
-  GridModel model(files.model(), grid, options.windows.length,
-                  [&](const Stream& stream, const ModelConfig& config, ParameterStore& store) {
-                    files.load(stream, config, store, ranks, saved_weights(arguments.weights));
-                  });
+  if (!held.note.empty()) spdlog::info("{}", held.note);
+  GridModel model(
+      files.model(), grid, options.windows.length,
+      [&](const Stream& stream, const ModelConfig& config, ParameterStore& store) {
+        files.load(stream, config, store, ranks, weights);
+      },
+      held);
   Answers answers(model, arguments.rows,
                   options.tokenizer ? options.tokenizer->tokenizer->vocabulary() : 0);
   const nlohmann::ordered_json results = evaluate(answers, tasks, evaluation, ranks);
@@ -156,8 +165,9 @@ void evaluate(const Arguments& arguments, const MpiSession& session) {
     throw UsageError("there is nothing to evaluate", {},
                      "Give --data FILE for a perplexity, or --task FILE");
   (void)threads_asked();  // an invalid OMP_NUM_THREADS is refused first
-  with_grid(grid_of_overrides(arguments.overrides, session.size()), long_wait,
-            space_of(arguments.device), [&](ProcessGrid& grid) { evaluate_on(grid, arguments); });
+  const CommandKeys keys("triax evaluate", {held_key}, arguments.overrides);
+  with_grid(grid_of_overrides(keys.grid(), session.size()), long_wait, space_of(arguments.device),
+            [&](ProcessGrid& grid) { evaluate_on(grid, arguments, keys.text(held_key)); });
 }
 
 void add_inputs(CLI::App* command, Arguments& arguments) {
@@ -241,8 +251,10 @@ void add_running(CLI::App* command, Arguments& arguments) {
       ->type_name("N")
       ->check(whole_number(1, 1 << 24))
       ->capture_default_str();
-  add_overrides(command, arguments.overrides,
-                "A key of the grid: parallel.tensor, pipeline or data; may be given many times");
+  add_overrides(
+      command, arguments.overrides,
+      "A key of the grid (parallel.tensor, pipeline or data) or inference.weights; may be "
+      "given many times");
   add_device(command, arguments.device);
 }
 

@@ -16,6 +16,7 @@
 #include "src/inference/grid/grid_engine.hpp"
 #include "src/inference/grid/message_line.hpp"
 #include "src/inference/grid/request_message.hpp"
+#include "src/inference/held_weights.hpp"
 #include "src/inference/sampling/choose_token.hpp"
 
 namespace triax {
@@ -166,10 +167,18 @@ void generate_on(ProcessGrid& grid, const GenerateArguments& arguments,
   if (const std::string effect = rope_effect_of_length(files.model(), work.context);
       !effect.empty())
     spdlog::info("rotary positions: {}", effect);
-  GridModel model(files.model(), grid, work.context,
-                  [&](const Stream& stream, const ModelConfig& config, ParameterStore& store) {
-                    files.load(stream, config, store, ranks, saved_weights(arguments.weights));
-                  });
+  const SavedWeights weights = saved_weights(arguments.weights);
+  HeldWeights held;
+  agreed(ranks, [&] {
+    held = held_weights(options.weights, files, weights, grid.space(), work.together);
+  });
+  if (!held.note.empty()) spdlog::info("{}", held.note);
+  GridModel model(
+      files.model(), grid, work.context,
+      [&](const Stream& stream, const ModelConfig& config, ParameterStore& store) {
+        files.load(stream, config, store, ranks, weights);
+      },
+      held);
   TextPrinter printer(work.texts, arguments.json);
   EngineOptions of = options;  // no cache for more texts than there are
   of.sequences = std::min(of.sequences, std::ssize(work.requests));

@@ -11,6 +11,12 @@ using enum KeyType;
 std::vector<Key> inference_keys() {
   std::vector<Key> k;
   const std::string p = "inference.";
+  k.push_back(obeyed(
+      p + "weights", string, "auto",
+      one_of({"auto", "f32", "bf16", "f16", "nf4", "nf4-double", "int8"}),
+      "type of the weights in memory, which each step reads. auto: the 16-bit type of the files, "
+      "with the same results, else f32; bf16, f16: others are rounded; nf4, nf4-double, int8: the "
+      "linear maps of blocks are quantized"));
   k.push_back(
       obeyed(p + "cache_dtype", string, "f32", one_of({"f32", "bf16"}),
              "type of the KV cache: bf16 takes half the memory, and rounds keys and values"));

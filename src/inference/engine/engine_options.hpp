@@ -2,6 +2,7 @@
 #pragma once
 // Options of the paged engine: the keys of the section `inference`.
 #include <cstdint>
+#include <string>
 
 #include "kernels/base/dtype.hpp"
 
@@ -15,6 +16,7 @@ struct EngineOptions {
   std::int64_t sequences = 256;         // requests computed at once
   bool prefix_cache = true;             // requests share the cache of equal beginnings
   std::int64_t speculate = 0;           // most tokens guessed per text and step (ngram_draft)
+  std::string weights = "auto";         // how the model's are held (held_weights)
   std::int64_t cache_blocks = 0;        // for tests; 0: as many as memory and requests allow
 };
 

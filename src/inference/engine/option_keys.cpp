@@ -16,7 +16,8 @@ EngineOptions engine_options(const CommandKeys& keys) {
       .tokens_per_step = integer("tokens_per_step"),
       .sequences = integer("sequences"),
       .prefix_cache = keys.flag("inference.prefix_cache"),
-      .speculate = keys.text("inference.speculate") == "ngram" ? integer("guesses") : 0};
+      .speculate = keys.text("inference.speculate") == "ngram" ? integer("guesses") : 0,
+      .weights = keys.text("inference.weights")};
   check_options(options);
   return options;
 }

@@ -35,7 +35,8 @@ std::string absolute(const std::string& path) {
 
 // Facts that answers depend on. The number of ranks and the cuts are not among them.
 ordered_json facts_of(const BatchArguments& arguments) {
-  return {
+  const EngineOptions& engine = arguments.settings.serve.engine;
+  ordered_json facts = {
       {"input", absolute(arguments.input)},
       {"input_files", files_fingerprint(arguments.input)},
       {"part", fmt::format("{}/{}", arguments.part.part, arguments.part.parts)},
@@ -45,7 +46,10 @@ ordered_json facts_of(const BatchArguments& arguments) {
       {"weights", arguments.weights == SavedWeights::average ? "average" : "trained"},
       {"seed", arguments.seed},
       {"context", arguments.settings.serve.context},
-      {"cache_dtype", arguments.settings.serve.engine.cache_dtype == DType::bf16 ? "bf16" : "f32"}};
+      {"cache_dtype", engine.cache_dtype == DType::bf16 ? "bf16" : "f32"}};
+  // auto and f32 give the same answers.
+  facts["inference_weights"] = engine.weights == "f32" ? "auto" : engine.weights;
+  return facts;
 }
 
 // Input, answers and requests to stop, on rank 0.

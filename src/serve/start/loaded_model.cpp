@@ -18,6 +18,7 @@
 #include "src/inference/engine/paged_engine.hpp"
 #include "src/inference/engine/sequential_engine.hpp"
 #include "src/inference/grid/grid_engine.hpp"
+#include "src/inference/held_weights.hpp"
 #include "src/inference/model_files.hpp"
 #include "src/inference/model_tokenizer.hpp"
 #include "src/serve/answer/token_spelling.hpp"
@@ -123,16 +124,21 @@ LoadedModel::LoadedModel(ProcessGrid& grid, const std::string& path, const std::
   const ModelFiles files(path, ranks);
   for (const std::string& warning : files.warnings()) spdlog::warn("{}", warning);
   std::int64_t context = 0;
+  HeldWeights held;
   agreed(ranks, [&] {
     context = context_of(files, settings.context);
     if (grid.rank() == 0) served_ = served_model(files, tokenizer, settings, context);
+    held = held_weights(settings.engine.weights, files, weights, grid.space(), true);
   });
+  if (!held.note.empty()) spdlog::info("{}", held.note);
   if (const std::string effect = rope_effect_of_length(files.model(), context); !effect.empty())
     spdlog::info("rotary positions: {}", effect);
-  model_.emplace(files.model(), grid, context,
-                 [&](const Stream& stream, const ModelConfig& of, ParameterStore& store) {
-                   files.load(stream, of, store, ranks, weights);
-                 });
+  model_.emplace(
+      files.model(), grid, context,
+      [&](const Stream& stream, const ModelConfig& of, ParameterStore& store) {
+        files.load(stream, of, store, ranks, weights);
+      },
+      held);
 }
 
 // Each replica chooses its tokens itself: its first rank reads the tokenizer where it needs it.

@@ -82,6 +82,49 @@ TEST(GenerateCommand, LongTextsMoveOn) {
   EXPECT_EQ(json_of(triax_on(2, command + " --set parallel.tensor=2 2>/dev/null")), expected);
 }
 
+// A folder in bf16 is held in bf16, with the texts and scores of float32.
+TEST(GenerateCommand, WeightsAreHeldAsInTheFiles) {
+  TempDirectory directory;
+  const std::string file = shell_word(directory.path("model.h5")),
+                    folder = shell_word(directory.path("bf16"));
+  ASSERT_EQ(triax("checkpoint import " + model + " --out " + file).status, 0);
+  ASSERT_EQ(
+      triax("checkpoint export " + file + " --to huggingface " + folder + " --dtype bf16").status,
+      0);
+  const std::string command = "generate " + folder +
+                              " --prompt 'The ferry' --prompt Every --max-tokens 9 --json --set "
+                              "inference.weights=";
+  const Outcome own = triax(command + "auto");
+  EXPECT_THAT(own.text, HasSubstr("weights in memory: bf16, as in the files"));
+  const Outcome wide = triax(command + "f32");
+  EXPECT_THAT(wide.text, testing::Not(HasSubstr("weights in memory")));
+  EXPECT_EQ(json_of(own).size(), 2U);
+  EXPECT_EQ(json_of(own), json_of(wide));
+  EXPECT_EQ(triax_on(2, command + "auto --set parallel.pipeline=2 2>/dev/null").text,
+            triax_on(2, command + "f32 --set parallel.pipeline=2 2>/dev/null").text);
+  const std::string of_bf16 = shell_word(directory.path("bf16.h5"));
+  ASSERT_EQ(triax("checkpoint import " + folder + " --out " + of_bf16).status, 0);
+  EXPECT_THAT(triax("generate " + of_bf16 + " --prompt a --max-tokens 2").text,
+              HasSubstr("bf16, as in the files"));
+  EXPECT_THAT(triax(command + "int8").text, HasSubstr("int8 for the linear maps of blocks, bf16"));
+  EXPECT_THAT(
+      triax("generate " + file + " --prompt a --max-tokens 2 --set inference.weights=bf16").text,
+      HasSubstr("bf16, rounded from f32"));
+  const Outcome refused = triax("generate " + file + " --prompt a --set inference.weights=nf4");
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.text, HasSubstr("triax checkpoint export"));
+
+  const std::string evaluate =
+      "evaluate " + folder + " --data " +
+      shell_word(std::string(TRIAX_SOURCE_DIR) + "/tests/golden/evaluate/llama/documents.jsonl");
+  const Outcome scored = triax(evaluate + " 2>/dev/null");
+  EXPECT_EQ(scored.status, 0);
+  EXPECT_THAT(scored.text, HasSubstr("word_perplexity"));
+  EXPECT_EQ(triax(evaluate + " --set inference.weights=bf16 2>/dev/null").text, scored.text);
+  EXPECT_THAT(triax(evaluate + " --set inference.weight=bf16").text,
+              HasSubstr("nearest: inference.weights"));
+}
+
 TEST(GenerateCommand, OptionsAreChecked) {
   const auto refused = [](const std::string& options, const char* text) {
     const Outcome outcome = triax("generate " + model + " " + options);
@@ -94,6 +137,7 @@ TEST(GenerateCommand, OptionsAreChecked) {
   refused("--prompt a --top-p 0", "--top-p");
   refused("--prompt a --set inference.block_tokens=24", "16, 32, 64 or 128");
   refused("--prompt a --set inference.sequence=2", "inference.sequences");
+  refused("--prompt a --set inference.weights=int4", "\"nf4-double\", \"int8\"");
   refused("--prompt a --set paralel.tensor=2", "parallel.tensor");
 }
 

@@ -19,6 +19,8 @@ TEST(ServeSettings, DefaultsAreThoseOfTheKeys) {
   EXPECT_EQ(settings.grace, 30);
   EXPECT_TRUE(settings.names.empty());
   EXPECT_EQ(settings.directory, "runs/triax");
+  EXPECT_EQ(settings.engine.weights, "auto");
+  EXPECT_EQ(serve_settings({"inference.weights=bf16"}).engine.weights, "bf16");
 }
 
 TEST(ServeSettings, AreReadFromOverrides) {
