@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens per second of generation in float32, by a model with random weights from a checkpoint that
+// Tokens per second of generation, by a model with random weights from a checkpoint that
 // is written and removed. Prints one JSON line for the prompt (all of its tokens together) and one
-// for the tokens after it, by Generator, and the same by the paged engine for several texts at
-// once. A step reads every weight, and the cached keys and values of all texts, once: peak_fraction
-// compares these bytes with the cores' triad.
+// for the tokens after it, by Generator (of float32 weights), and the same by the paged engine for
+// several texts at once. A step reads every weight, and the cached keys and values of all texts,
+// once: peak_fraction compares these bytes with the cores' triad.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -30,6 +30,7 @@
 #include "src/inference/engine/cache_size.hpp"
 #include "src/inference/engine/paged_engine.hpp"
 #include "src/inference/generate.hpp"
+#include "src/inference/held_weights.hpp"
 #include "src/inference/model_files.hpp"
 
 namespace {
@@ -40,6 +41,7 @@ struct Options {
   std::string model = "gpt2-124m";
   std::int64_t prompt = 512, tokens = 64;
   std::vector<std::int64_t> texts = {1, 4, 16};  // at once, by the paged engine
+  std::string weights = "f32";                   // inference.weights
   int threads = 0;                               // for OwnCores
   std::string directory = std::filesystem::temp_directory_path();
 };
@@ -80,15 +82,15 @@ double seconds_of(const std::function<void()>& body) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Bytes that a token reads with `past` tokens before it: one row of the embedding, but all of the
-// head.
-double bytes_of_token(const ModelConfig& model, double past) {
+// Bytes that a token reads with `past` tokens before it, of weights of `width` bytes: one row of
+// the embedding, but all of the head.
+double bytes_of_token(const ModelConfig& model, double past, double width) {
   const double embeddings = model.tied_embeddings ? 0.0 : double(model.vocabulary) * model.hidden;
   const double positions =
       model.architecture == "gpt2" ? double(model.positions) * model.hidden : 0.0;
   const double weights = count_parameters(model) - embeddings - positions;
   const double kept = past * 2.0 * model.layers * model.kv_heads * model.head_size;
-  return sizeof(float) * (weights + kept);
+  return width * weights + sizeof(float) * kept;
 }
 
 std::vector<std::int32_t> random_tokens(std::int64_t count, std::uint64_t key,
@@ -118,9 +120,10 @@ class Report {
   void steps(const std::string& way, std::int64_t texts, const benchmark::Timing& timing) const {
     const double past =
         static_cast<double>(options_.prompt) + static_cast<double>(options_.tokens) / 2;
-    const double weights = bytes_of_token(model_, 0.0);
+    const double width = options_.weights == "f32" ? 4.0 : 2.0;
+    const double weights = bytes_of_token(model_, 0.0, width);
     const double bytes =
-        weights + static_cast<double>(texts) * (bytes_of_token(model_, past) - weights);
+        weights + static_cast<double>(texts) * (bytes_of_token(model_, past, width) - weights);
     benchmark::print_result("generate", name(way + " token"), timing,
                             {{"tokens_per_second", static_cast<double>(texts) / timing.seconds},
                              {"bytes_per_second", bytes / timing.seconds},
@@ -131,8 +134,8 @@ class Report {
 
  private:
   std::string name(const std::string& what) const {
-    return fmt::format("{} {} prompt={} threads={}", options_.model, what, options_.prompt,
-                       cores_.ranks().threads);
+    return fmt::format("{} {} {} prompt={} threads={}", options_.model, options_.weights, what,
+                       options_.prompt, cores_.ranks().threads);
   }
   const Options& options_;
   const benchmark::OwnCores& cores_;
@@ -188,13 +191,15 @@ void run(const Options& options) {
   const ModelConfig& shape = benchmark::model_shapes().at(options.model);
   const RandomCheckpoint file(shape, options.directory);
   const Report report(options, cores, shape);
-  time_generator(options, file.path(), shape, report);
+  if (options.weights == "f32") time_generator(options, file.path(), shape, report);
   ProcessGrid grid(MPI_COMM_SELF, {});
   const ModelFiles files(file.path(), grid);
-  GridModel model(files.model(), grid, options.prompt + options.tokens,
-                  [&](const Stream& stream, const ModelConfig& config, ParameterStore& store) {
-                    files.load(stream, config, store, grid);
-                  });
+  GridModel model(
+      files.model(), grid, options.prompt + options.tokens,
+      [&](const Stream& stream, const ModelConfig& config, ParameterStore& store) {
+        files.load(stream, config, store, grid);
+      },
+      held_weights(options.weights, files, SavedWeights::trained, grid.space(), true));
   for (const std::int64_t texts : options.texts) time_engine(options, model, texts, report);
 }
 
@@ -204,8 +209,8 @@ int main(int argc, char** argv) {
   const MpiSession session(&argc, &argv);
   Options options;
   CLI::App app{
-      "Tokens a second of generation in float32, of prompts and of tokens behind them: two JSON "
-      "lines each for Generator and for every number of texts. Random weights, in a file that is "
+      "Tokens a second of generation, of prompts and of tokens behind them: two JSON lines each "
+      "for Generator (float32) and for every number of texts. Random weights, in a file that is "
       "removed at the end."};
   std::vector<std::string> names;
   for (const auto& [name, model] : benchmark::model_shapes()) names.push_back(name);
@@ -217,6 +222,9 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--tokens", options.tokens, "Tokens generated after the prompt")
       ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--weights", options.weights, "How the paged engine's weights are held")
+      ->check(CLI::IsMember({"f32", "bf16", "f16"}))
       ->capture_default_str();
   app.add_option("--texts", options.texts, "Texts at once, by the paged engine")
       ->check(CLI::PositiveNumber)
