@@ -23,9 +23,7 @@ constexpr AxolotlKey rows[] = {
     // data
     {"datasets", becomes, "data.train"},
     {"test_datasets", becomes, "data.valid"},
-    {"val_set_size", refused,
-     "triax takes no part of data.train for validation. Cut a file off it and name that in "
-     "test_datasets"},
+    {"val_set_size", becomes, "data.validation_fraction"},
     {"sequence_len", becomes, "data.seq_length"},
     {"eval_sequence_len", refused, "a validation uses sequence_len. Leave it out"},
     {"min_sample_len", without_effect, "samples in which a token trains are kept"},

@@ -161,6 +161,18 @@ void set_format(AxolotlJob& job, const DatasetFormat& format) {
     job.set("data.template", format.template_file, "chat_template_jinja");
 }
 
+void translate_split(AxolotlJob& job) {
+  const std::string key = "val_set_size";
+  const auto size = job.number(key);
+  if (!size || *size == 0.0) return;
+  if (*size >= 1.0)
+    return job.refuse(key, fmt::format("{} is a number of samples, and triax splits by a share of "
+                                       "the lines. Set it to {} divided by the number of lines "
+                                       "(wc -l), such as 0.05",
+                                       *size, *size));
+  job.set("data.validation_fraction", *size, key);
+}
+
 }  // namespace
 
 void translate_data(AxolotlJob& job) {
@@ -171,6 +183,7 @@ void translate_data(AxolotlJob& job) {
   if (format) set_format(job, *format);
   if (const Files valid = list_of(job, "test_datasets", format); !valid.empty())
     job.set("data.valid", valid, "test_datasets");
+  translate_split(job);
   if (const auto length = job.number("sequence_len"))
     job.set("data.seq_length", static_cast<std::int64_t>(*length), "sequence_len");
   else

@@ -42,18 +42,23 @@ void translate_length(AxolotlJob& job) {
   job.set_default("run.epochs", 1, "Axolotl's default");
 }
 
-// 1 / (n x epochs) of the run, as Axolotl counts; 0 where that is not less than the run.
-ordered_json share_of_run(AxolotlJob& job, double per_epoch) {
+// More steps than a run has: an interval of validations of which there is one, at the end.
+constexpr std::int64_t at_the_end = 1'000'000;
+
+// 1 / (n x epochs) of the run, as Axolotl counts. Where that is not less than the run, the last
+// checkpoint ("save") needs no interval, and the last validation ("eval") a long one.
+ordered_json share_of_run(AxolotlJob& job, const std::string& what, double per_epoch) {
   const double epochs = job.number("num_epochs").value_or(1.0);
   const double share = epochs > 0.0 ? 1.0 / (per_epoch * epochs) : 1.0;
-  return share < 1.0 ? ordered_json(share) : ordered_json(0);
+  if (share < 1.0) return share;
+  return what == "eval" ? at_the_end : 0;
 }
 
 // The interval of validations ("eval") or checkpoints ("save"), by Axolotl's keys of that name.
 void translate_interval(AxolotlJob& job, const std::string& what, const std::string& key) {
   const std::string per_epoch = what + "s_per_epoch", steps = what + "_steps";
   if (const auto number = job.number(per_epoch); number && *number > 0)
-    return job.set(key, share_of_run(job, *number), per_epoch);
+    return job.set(key, share_of_run(job, what, *number), per_epoch);
   if (const auto number = job.number(steps); number && *number > 0)
     return job.set(key, *number == 1.0 ? ordered_json(1) : whole(*number), steps);
   std::string strategy = what + "_strategy";
@@ -61,13 +66,13 @@ void translate_interval(AxolotlJob& job, const std::string& what, const std::str
   const std::string name = job.text(strategy).value_or("");
   if (name == "no") return job.set(key, 0, strategy);
   if (name == "steps") return job.set(key, 500, strategy);  // transformers' default
-  if (name == "epoch") return job.set(key, share_of_run(job, 1.0), strategy);
+  if (name == "epoch") return job.set(key, share_of_run(job, what, 1.0), strategy);
   if (name == "best" && what == "save") {
     job.set("checkpoint.keep_best", true, strategy);
     return job.set_default(key, 0, "save_strategy best");
   }
   if (!name.empty()) return job.refuse(strategy, "expected no, steps or epoch, got " + name);
-  job.set_default(key, share_of_run(job, 1.0), "Axolotl's default: each epoch");
+  job.set_default(key, share_of_run(job, what, 1.0), "Axolotl's default: each epoch");
 }
 
 void translate_saves(AxolotlJob& job) {
@@ -163,7 +168,8 @@ void translate_steps(AxolotlJob& job) {
   translate_length(job);
   translate_batch(job);
   translate_schedule(job);
-  if (job.has("test_datasets")) translate_interval(job, "eval", "run.eval_interval");
+  if (job.has("test_datasets") || job.number("val_set_size").value_or(0.0) > 0.0)
+    translate_interval(job, "eval", "run.eval_interval");
   translate_saves(job);
   if (const auto steps = job.number("logging_steps"); steps && *steps >= 1)
     job.set("steps_per_print", whole(*steps), "logging_steps");

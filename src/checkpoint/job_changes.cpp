@@ -144,7 +144,13 @@ bool same_files(const std::vector<std::string>& a, const std::vector<std::string
 }
 
 bool same_training_data(const std::string& there, const std::string& here) {
-  return std::ranges::equal(training_files(there), training_files(here), same_files);
+  const auto split = [](const std::string& job) {
+    const json root = json::parse(job, nullptr, false);
+    const json::json_pointer place("/data/validation_fraction");
+    return root.is_object() && root.contains(place) ? root[place] : json();
+  };
+  return split(there) == split(here) &&
+         std::ranges::equal(training_files(there), training_files(here), same_files);
 }
 
 bool same_losses(const std::string& there, const std::string& here) {

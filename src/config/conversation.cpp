@@ -27,6 +27,7 @@ ConversationConfig conversation_config(const std::string& resolved_job) {
   config.train_on = value_of<std::string>(data, "train_on", config.train_on);
   config.template_file = value_of<std::string>(data, "template", {});
   config.template_date = value_of<std::string>(data, "template_date", {});
+  config.validation_fraction = value_of(data, "validation_fraction", config.validation_fraction);
   return config;
 }
 

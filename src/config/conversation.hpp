@@ -14,6 +14,7 @@ struct ConversationConfig {
   std::string train_on = "assistant";         // "assistant", "all", "last"
   std::string template_file;                  // empty: the tokenizer's own
   std::string template_date;                  // "2026-01-31"; empty: templates may not ask for it
+  double validation_fraction = 0.0;           // of the lines of data.train; 0: data.valid
   bool operator==(const ConversationConfig&) const = default;
 };
 

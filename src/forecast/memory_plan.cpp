@@ -11,6 +11,7 @@
 #include "src/executor/batch_loader.hpp"
 #include "src/executor/executor.hpp"
 #include "src/launch/own_checkpoints.hpp"
+#include "src/plan/step_plan.hpp"
 #include "src/state/optimizer/packed_states.hpp"
 #include "src/state/weights/initial_weights.hpp"
 
@@ -163,12 +164,12 @@ Allocations planned_allocations(const PlacedConfig& config, const StepPlans& pla
 }
 
 std::int64_t batch_bytes(const Config& config, const BatchShape& shape) {
-  const int loaders = config.data.valid.empty() ? 1 : 2;
+  const int loaders = validates(config) ? 2 : 1;
   return loaders * DeviceArena::footprint(BatchLoader::bytes_of(config.batch, shape));
 }
 
 std::int64_t number_bytes(const Config& config) {
-  const int executors = 1 + (config.data.valid.empty() ? 0 : 1) + (needs_reference(config) ? 1 : 0);
+  const int executors = 1 + (validates(config) ? 1 : 0) + (needs_reference(config) ? 1 : 0);
   return StepVerdict::bytes() + FiniteTest::bytes() + executors * Executor::bytes();
 }
 

@@ -283,8 +283,12 @@ std::vector<Peaks> verify_training(const StepPlans& plans, const ParallelConfig&
 
 }  // namespace
 
+bool validates(const Config& config) {
+  return !config.data.valid.empty() || config.run.eval_interval > 0;
+}
+
 bool runs_evaluations(const Config& config) {
-  return !config.data.valid.empty() || needs_reference(config);
+  return validates(config) || needs_reference(config);
 }
 
 StepPlans step_plans(const PlacedConfig& config) {

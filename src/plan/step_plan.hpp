@@ -36,7 +36,7 @@ PlanShape plan_shape(const PlacedConfig& config);
 struct StepPlans {
   PlanShape shape;
   Plans training;
-  Plans evaluation;          // empty without data.valid
+  Plans evaluation;          // empty without runs_evaluations()
   std::vector<Peaks> peaks;  // by stage: the larger of training and evaluation
 };
 /// Buffers that the plans of a stage need from its ParameterStore.
@@ -44,6 +44,10 @@ WholeBuffers whole_buffers(const StepPlans& plans, std::size_t stage);
 /// Buffers that they need from its Optimizer: sub-groups of offloaded state in memory at once.
 /// Their location is left empty.
 StateBuffers state_buffers(const StepPlans& plans, std::size_t stage);
+
+/// Whether a run has validation data. Those of data.validation_fraction, which a run prepares
+/// first, have run.eval_interval.
+bool validates(const Config& config);
 
 /// Whether a run has forward passes by the evaluation plan.
 bool runs_evaluations(const Config& config);

@@ -188,6 +188,7 @@ std::vector<Case> data_cases() {
       {"rpo_alpha", dpo + "rpo_alpha: 0.5", "loss.chosen_weight", 0.5},
       {"neftune_noise_alpha", "neftune_noise_alpha: 5", "neftune_noise_alpha", 5.0},
       {"noisy_embedding_alpha", "noisy_embedding_alpha: 5", "neftune_noise_alpha", 5.0},
+      {"val_set_size", "val_set_size: 0.05", "data.validation_fraction", 0.05},
       {"use_tensorboard", "use_tensorboard: true", "run.tensorboard", true},
       {"datasets.path", "", "data.train", {"chat.jsonl"}},
       {"datasets.data_files",

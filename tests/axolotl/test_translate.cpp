@@ -215,6 +215,23 @@ val_set_size: 0.0
   EXPECT_EQ(ending_config(job.resolved).epochs, 1.0);
 }
 
+TEST_F(Translate, AShareOfTheSamplesValidates) {
+  const json job = job_of("val_set_size: 0.02\nevals_per_epoch: 2\nnum_epochs: 2\n");
+  EXPECT_EQ(job.at("data").at("validation_fraction"), 0.02);
+  EXPECT_EQ(job.at("run").at("eval_interval"), 0.25);
+  EXPECT_EQ(job_of("val_set_size: 0.02\n").at("run").at("eval_interval"), 1'000'000)
+      << "one epoch: at its end";
+  EXPECT_EQ(job_of("val_set_size: 0.02\n").at("checkpoint").at("interval"), 0);
+  EXPECT_FALSE(job_of("val_set_size: 0\n").at("data").contains("validation_fraction"));
+  EXPECT_FALSE(job_of("val_set_size: 0\n").at("run").contains("eval_interval"));
+  EXPECT_THAT(refusal("val_set_size: 100\n"),
+              HasSubstr("config.yml:6: val_set_size: 100 is a number of samples"));
+  write("hf/tokenizer.json", "{}");
+  const std::string both = "val_set_size: 0.1\ntest_datasets:\n  - path: chat.jsonl\n";
+  EXPECT_THAT(error_of(file(both)),
+              HasSubstr("config.yml:6: data.validation_fraction: data.valid names validation"));
+}
+
 // Rules about keys of the job name the line of the YAML file.
 TEST_F(Translate, ErrorsOfTheJobHaveLinesOfTheFile) {
   EXPECT_THAT(error_of(file("num_epochs: -1\nsequence_len: 9000\nlora_dropout: 2\nadapter: lora\n"

@@ -135,5 +135,21 @@ TEST_F(ResumeChanges, LossesStandInTheJobOfAFileAndAreThoseOfItsData) {
   EXPECT_EQ(resume_losses(before, loaded().resolved), "");
 }
 
+// Losses of validations are compared with those of the same lines only.
+TEST_F(ResumeChanges, ValidationsOfTheSameSplitGoOn) {
+  const auto split = [](const nlohmann::json& fraction, const std::string& file) {
+    return nlohmann::json{
+        {"data",
+         {{"train", {file}}, {"valid", nullptr}, {"validation_fraction", fraction}, {"seed", 1}}}}
+        .dump();
+  };
+  CheckpointHeader header;
+  header.job = job_for_checkpoint(split(0.1, "/a.jsonl"), 0, "", "", "", R"({"best": 1})");
+  EXPECT_EQ(resume_validation(header, split(0.1, "/a.jsonl")), R"({"best":1})");
+  EXPECT_EQ(resume_validation(header, split(0.2, "/a.jsonl")), "");
+  EXPECT_EQ(resume_validation(header, split(0.1, "/b.jsonl")), "");
+  EXPECT_EQ(resume_validation(header, R"({"data": {"train": ["/a.jsonl"]}})"), "");
+}
+
 }  // namespace
 }  // namespace triax::test

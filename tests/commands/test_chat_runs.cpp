@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "io/files/sha256.hpp"
 #include "tests/commands/program.hpp"
 #include "tests/io/fixtures.hpp"
 
@@ -12,6 +13,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 class ChatRuns : public testing::Test {
  protected:
@@ -40,6 +42,21 @@ class ChatRuns : public testing::Test {
       "run": {"steps": 2, "eval_interval": 1, "directory": ")" +
                               dir_.path("run") + R"("}, "train_batch_size": 4})");
   }
+  // Values of a field in metrics.jsonl of a run on some ranks, below run-NAME.
+  std::vector<double> values(const std::string& field, const std::string& name) const {
+    std::vector<double> found;
+    std::istringstream lines(contents(dir_.path("run-" + name + "/metrics.jsonl")));
+    for (std::string line; std::getline(lines, line);)
+      if (const auto json = nlohmann::json::parse(line); json.contains(field))
+        found.push_back(json.at(field));
+    return found;
+  }
+  Outcome train(int ranks, const std::string& name, const std::string& more) const {
+    return outcome_of(
+        shell_word(MPIEXEC) + " " + MPIEXEC_RANKS + " " + std::to_string(ranks) + " " +
+        command_of("train " + job() +
+                   " --set run.directory=" + shell_word(dir_.path("run-" + name)) + " " + more));
+  }
   std::string job() const { return shell_word(dir_.path("job.json")); }
   Outcome show(const std::string& more) const { return triax("data show " + job() + " " + more); }
   TempDirectory dir_;
@@ -61,23 +78,96 @@ TEST_F(ChatRuns, ShowPrintsTokensThatTrain) {
 
 TEST_F(ChatRuns, TrainTakesThemOnAnyGrid) {
   const auto losses = [&](int ranks, const std::string& more) {
-    const std::string directory = dir_.path("run" + std::to_string(ranks));
-    const Outcome outcome =
-        outcome_of(shell_word(MPIEXEC) + " " + MPIEXEC_RANKS + " " + std::to_string(ranks) + " " +
-                   command_of("train " + job() + " --set run.directory=" + shell_word(directory) +
-                              " " + more));
+    const std::string name = std::to_string(ranks);
+    const Outcome outcome = train(ranks, name, more);
     EXPECT_EQ(outcome.status, 0) << outcome.text;
-    std::vector<double> found;
-    std::istringstream lines(contents(directory + "/metrics.jsonl"));
-    for (std::string line; std::getline(lines, line);)
-      if (const auto json = nlohmann::json::parse(line); json.contains("loss"))
-        found.push_back(json.at("loss"));
-    return found;
+    return values("loss", name);
   };
   const std::vector<double> one = losses(1, ""), two = losses(2, "--set parallel.tensor=2");
   ASSERT_EQ(one.size(), 2U);
   ASSERT_EQ(two.size(), 2U);
   for (std::size_t i = 0; i < 2; ++i) EXPECT_NEAR(one[i], two[i], 2e-6 * one[i]);
+}
+
+// A share of the lines validates as a file of these lines does.
+class SplitRuns : public ChatRuns {
+ protected:
+  void SetUp() override {
+    ChatRuns::SetUp();
+    std::string text, sides[2];
+    for (int i = 0; i < 40; ++i) {
+      const std::string line =
+          R"({"messages": [{"role": "user", "content": "n"}, {"role": "assistant", "content": ")" +
+          std::string(static_cast<std::size_t>(1 + i % 7), 'n') + std::to_string(i) + "\"}]}";
+      const bool valid = std::stod("0x0." + sha256_of(line).substr(0, 12)) < 0.25;
+      sides[valid ? 1 : 0] += line + "\n";
+      text += line + "\n";
+    }
+    dir_.file("chats.jsonl", text);
+    dir_.file("train.jsonl", sides[0]);
+    dir_.file("held.jsonl", sides[1]);
+  }
+  std::string by_hand() const {
+    return "--set data.train=" + shell_word(dir_.path("train.jsonl")) +
+           " --set data.valid=" + shell_word(dir_.path("held.jsonl"));
+  }
+  const std::string split_ = "--set data.valid=null --set data.validation_fraction=0.25";
+};
+
+TEST_F(SplitRuns, AreThoseOfTwoFiles) {
+  std::vector<double> one;
+  for (const int ranks : {1, 2}) {
+    const std::string n = std::to_string(ranks), steps = " --set run.steps=3";
+    const Outcome hand = train(ranks, "hand" + n, by_hand() + steps);
+    const Outcome split = train(ranks, "split" + n, split_ + steps);
+    ASSERT_EQ(hand.status, 0) << hand.text;
+    ASSERT_EQ(split.status, 0) << split.text;
+    EXPECT_THAT(split.text, AllOf(HasSubstr("chats.jsonl, for training: "),
+                                  HasSubstr("chats.jsonl, for validation: ")));
+    EXPECT_EQ(values("loss", "split" + n), values("loss", "hand" + n));
+    const std::vector<double> losses = values("valid_loss", "split" + n);
+    EXPECT_EQ(losses, values("valid_loss", "hand" + n));
+    ASSERT_EQ(losses.size(), 3U);
+    if (ranks == 1) one = losses;
+    for (std::size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(losses[i], one[i], 2e-6 * one[i]);
+  }
+}
+
+TEST_F(SplitRuns, ResumeWithTheBestValidation) {
+  const std::string best = split_ + " --set checkpoint.keep_best=true";
+  ASSERT_EQ(train(1, "whole", best + " --set run.steps=4").status, 0);
+  ASSERT_EQ(train(1, "parts", best + " --set run.steps=2").status, 0);
+  const Outcome resumed = train(2, "parts", best + " --set run.steps=4");
+  ASSERT_EQ(resumed.status, 0) << resumed.text;
+  EXPECT_THAT(resumed.text,
+              AllOf(HasSubstr(" is prepared in "), HasSubstr("for validation"),
+                    HasSubstr("lowest validation loss "), Not(HasSubstr("resumed with another"))));
+  const std::vector<double> whole = values("valid_loss", "whole"),
+                            parts = values("valid_loss", "parts");
+  ASSERT_EQ(whole.size(), 4U);
+  ASSERT_EQ(parts.size(), 4U);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(parts[i], whole[i], 2e-6 * whole[i]);
+  const Outcome other = train(1, "parts",
+                              best +
+                                  " --set data.validation_fraction=0.5"
+                                  " --set run.steps=5");
+  EXPECT_THAT(other.text,
+              HasSubstr("resumed with another data.validation_fraction: 0.25 in the checkpoint"));
+}
+
+TEST_F(SplitRuns, ArePlannedAndShown) {
+  const auto memory = [&](const std::string& keys) {
+    return nlohmann::json::parse(
+        triax("train " + job() + " --dry-run --json " + keys + " 2>/dev/null").text);
+  };
+  EXPECT_EQ(memory(split_).at("ranks"), memory(by_hand()).at("ranks"));
+  const auto shown = [&](const std::string& keys) {
+    return nlohmann::json::parse(show("--json --valid --sample 1 " + keys + " 2>/dev/null").text);
+  };
+  EXPECT_EQ(shown(split_), shown(by_hand()));
+  EXPECT_LT(shown(split_).at("samples"), 20);
+  EXPECT_THAT(show("--valid --set data.valid=null --set run.eval_interval=0").text,
+              HasSubstr("has no validation samples"));
 }
 
 TEST_F(ChatRuns, PackedSamplesAreDocuments) {

@@ -58,6 +58,32 @@ TEST_F(Conversations, PackingMasksDocuments) {
   EXPECT_THAT(tokens.warnings, testing::Contains(HasSubstr("data.packing: has no effect")));
 }
 
+TEST_F(Conversations, AFractionOfTheLinesValidates) {
+  const std::vector<std::string> split =
+      keys({"data.validation_fraction=0.05", "run.eval_interval=10"});
+  const LoadedJob read = load_job(job(), split, 1);
+  EXPECT_EQ(conversation_config(read.resolved).validation_fraction, 0.05);
+  EXPECT_EQ(read.config.run.eval_interval, 10);
+  EXPECT_EQ(error("", 1, {"run.eval_interval=10"}),
+            error("", 1, {"run.eval_interval=10", "data.validation_fraction=null"}));
+  const auto refused = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), split.begin(), split.end());
+    return error("", 1, more);
+  };
+  EXPECT_EQ(refused({}), "");
+  EXPECT_EQ(refused({"run.early_stopping.patience=2", "checkpoint.keep_best=true"}), "");
+  EXPECT_THAT(refused({"data.validation_fraction=0"}),
+              HasSubstr("data.validation_fraction: 0 is not allowed"));
+  EXPECT_THAT(refused({"data.validation_fraction=100"}),
+              HasSubstr("data.validation_fraction: 100 is not below 1"));
+  EXPECT_THAT(refused({"data.valid=text.txt"}),
+              HasSubstr("data.validation_fraction: data.valid names validation files, too"));
+  EXPECT_THAT(refused({"run.eval_interval=0"}),
+              HasSubstr("data.validation_fraction: lines would be left out of training"));
+  EXPECT_THAT(error("", 1, {"data.validation_fraction=0.1", "run.eval_interval=1"}),
+              HasSubstr("data.validation_fraction: data.format \"tokens\" has no lines"));
+}
+
 TEST_F(Conversations, KeysAreChecked) {
   EXPECT_EQ(wrong({}), "");
   EXPECT_THAT(wrong({"data.format=chats"}), HasSubstr("data.format: \"chats\" is not allowed"));

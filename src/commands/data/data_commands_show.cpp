@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// triax data show: a training sample of a job.
+// triax data show: a training or validation sample of a job.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -27,8 +27,19 @@ struct ShowArguments {
   std::string job;
   std::vector<std::string> overrides;
   std::int64_t sample = 0;
-  bool json = false, color = false;
+  bool valid = false, json = false, color = false;
 };
+
+// Data of which validation samples are the training samples, in their order.
+DataConfig validation_data(DataConfig data, const std::string& job) {
+  if (data.valid.empty())
+    throw UsageError(fmt::format("{} has no validation samples", job), "it names none",
+                     "Set data.valid or data.validation_fraction");
+  data.train = std::move(data.valid);
+  data.sources.clear();
+  data.shuffle = false;
+  return data;
+}
 
 // Name of the tokenizer of a job that does not resume; empty: none is known.
 std::string tokenizer_of(const Config& config) {
@@ -47,6 +58,7 @@ void show(const ShowArguments& arguments) {
         MPI_COMM_NULL, named_tokenizer_files(name), conversation,
         (std::filesystem::path(config.run.directory) / prepared_directory).string(),
         static_cast<int>(std::thread::hardware_concurrency()), config.data);
+  if (arguments.valid) config.data = validation_data(std::move(config.data), arguments.job);
   std::vector<TokenReader> readers;
   const std::int64_t end_token = tokenizer ? tokenizer->end_token().value_or(-1) : -1;
   for (const auto& files : source_files(config.data)) {
@@ -78,12 +90,13 @@ void show(const ShowArguments& arguments) {
 
 void add_data_show(CLI::App& data, const MpiSession& session) {
   const auto arguments = std::make_shared<ShowArguments>();
-  CLI::App* command = data.add_subcommand(
-      "show",
-      "Show a training sample of a job: its tokens, which of them train, and its documents.");
+  CLI::App* command = data.add_subcommand("show",
+                                          "Show a training or validation sample of a job: its "
+                                          "tokens, which of them train, and its documents.");
   command->footer(
       "  triax data show job.json --sample 3    # *: the loss counts the token\n"
-      "Samples are numbered from 0 in the order of training. Files of conversations are prepared "
+      "Samples are numbered from 0 in the order of training, with --valid in that of the files. "
+      "Files of conversations are prepared "
       "in\n"
       "run.directory, as for the run.");
   command->add_option("JOB.json", arguments->job, "The job file (JSON)")->type_name("")->required();
@@ -93,6 +106,8 @@ void add_data_show(CLI::App& data, const MpiSession& session) {
       ->type_name("N")
       ->check(whole_number(0, std::int64_t{1} << 62))
       ->capture_default_str();
+  command->add_flag("--valid", arguments->valid,
+                    "Show a sample of data.valid, or of data.validation_fraction");
   command->add_flag("--json", arguments->json, "Print JSON");
   command->add_flag("--color", arguments->color,
                     "Show tokens that train in green, not on terminals only");

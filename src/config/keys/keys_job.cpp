@@ -70,6 +70,12 @@ void add_conversations(Keys& k) {
   k.push_back(obeyed("data.template_date", string, nullptr, anything(),
                      "date that the chat template sees, as 2026-01-31 or 2026-01-31T12:00:00; a "
                      "template that writes the date needs it"));
+  k.push_back(obeyed(
+      "data.validation_fraction", number, nullptr, above(0),
+      "share of the lines of data.train, below 1, that are left out of training and validated on, "
+      "in place of data.valid. A hash of the line decides, whatever the ranks, the order of the "
+      "files and the seed; equal lines stay together. For data.format chat, instruction, "
+      "completion and preference, with run.eval_interval"));
   k.push_back(obeyed("data.packing", boolean, false, anything(),
                      "several samples of data.format chat, instruction or completion in one row of "
                      "data.seq_length tokens, with data.documents mask; false: a row each"));

@@ -58,6 +58,29 @@ void resolve_packing(Settings& s, ErrorList& errors) {
   s.resolve(key, "mask", "data.packing");
 }
 
+// Lines that are left out of training are validated on, and are lines of conversations.
+void check_validation_fraction(Settings& s, ErrorList& errors) {
+  const std::string key = "data.validation_fraction";
+  if (!s.has(key) || !s.sound({key})) return;
+  const double fraction = s.number(key);
+  if (fraction >= 1.0)
+    s.error(errors, key,
+            fmt::format("{} is not below 1: it is a share of the lines. For a number of lines, "
+                        "divide it by that of data.train (wc -l)",
+                        fraction));
+  if (!reads_conversations(s))
+    s.error(errors, key,
+            fmt::format("data.format \"{}\" has no lines to split. Name validation files in "
+                        "data.valid (triax data tokenize --validation-fraction makes them)",
+                        s.string("data.format")));
+  if (s.has("data.valid"))
+    s.error(errors, key, "data.valid names validation files, too. Leave one of them out");
+  if (s.sound({"run.eval_interval"}) && s.number("run.eval_interval") == 0.0)
+    s.error(errors, key,
+            "lines would be left out of training and never read: run.eval_interval is 0. Set it, "
+            "or leave this out");
+}
+
 }  // namespace
 
 bool reads_conversations(const Settings& s) {
@@ -67,6 +90,7 @@ bool reads_conversations(const Settings& s) {
 
 void check_conversation(Settings& s, const std::string& job_file, ErrorList& errors,
                         ErrorList& missing) {
+  check_validation_fraction(s, errors);
   if (!reads_conversations(s)) {
     for (const char* key : own_keys)
       if (s.given(key) && s.has(key) && s.at(key).value != nlohmann::json(false))

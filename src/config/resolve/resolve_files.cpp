@@ -168,7 +168,8 @@ void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_fil
   find_tokenizer(s, job_file, missing);
   check_conversation(s, job_file, errors, missing);
   if (!reads_conversations(s)) check_tokenizer(s, m, files, errors);
-  if (s.number("run.eval_interval") > 0.0 && valid.empty() && s.sound({"data.valid"}))
+  if (s.number("run.eval_interval") > 0.0 && valid.empty() && s.sound({"data.valid"}) &&
+      !s.has("data.validation_fraction"))
     s.error(errors, "run.eval_interval",
             "nothing to validate on. Name data.valid, or set run.eval_interval to 0");
   if (s.has("data.train")) s.resolve("data.train", std::move(sources), s.at("data.train").source);

@@ -2,14 +2,17 @@
 #include "src/data/chat/prepare.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <span>
+#include <utility>
 
 #include "io/files/mapped_file.hpp"
 #include "io/files/sha256.hpp"
-#include "src/data/chat/sample_file.hpp"
+#include "src/data/chat/encode_lines.hpp"
 #include "src/data/chat/sample_rows.hpp"
 
 namespace triax {
@@ -30,6 +33,18 @@ std::string hash_of(const MappedFile& file, const std::string& context, bool las
   if (!last) hash.add("more files follow");
   hash.add({reinterpret_cast<const char*>(file.data()), file.size()});
   return hash.hex().substr(0, 16);
+}
+
+// Prepared files of a split.
+struct SplitFiles {
+  std::vector<std::string> train;  // one for each source
+  std::string valid;
+};
+
+// "a.jsonl", or "a.jsonl and 2 files more".
+std::string name_of(std::span<const std::string> files) {
+  return files.size() == 1 ? files.front()
+                           : fmt::format("{} and {} files more", files.front(), files.size() - 1);
 }
 
 // Makes prepared files, on rank 0.
@@ -56,27 +71,87 @@ class Preparation {
     for (std::string& path : files) path = prepare(path, &path == &files.back());
   }
 
+  // Splits the lines of all files by data.validation_fraction: a file to train on for each source,
+  // and one to validate on.
+  SplitFiles split(const std::vector<std::span<const std::string>>& sources) {
+    const double fraction = context_.config.validation_fraction;
+    const SplitFiles names = split_names(sources, fraction);
+    if (std::ranges::all_of(names.train, exists) && exists(names.valid)) {
+      spdlog::info("data: {} is prepared in {}, and in {} for validation", name_of(data_.train),
+                   fmt::join(names.train, ", "), names.valid);
+      return names;
+    }
+    fs::create_directories(directory_);
+    SampleFile valid(names.valid + ".samples");
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      SampleFile train(names.train[i] + ".samples");
+      for (const std::string& path : sources[i])
+        encode_lines(context_, path, threads_, {train, &valid, fraction});
+      write(train, name_of(sources[i]) + ", for training", true, names.train[i]);
+    }
+    write(valid, name_of(data_.train) + ", for validation", true, names.valid);
+    return names;
+  }
+
  private:
+  static bool exists(const std::string& path) { return fs::exists(path); }
+
   // Path of the file that takes the place of `path`.
   std::string prepare(const std::string& path, bool last) {
     const MappedFile file(path);
     if (is_hdf5(file)) return path;
-    const std::string stem = fs::path(path).filename().string();
-    const std::string prepared =
-        (fs::path(directory_) / fmt::format("{}-{}.h5", stem, hash_of(file, hash_, last))).string();
-    if (fs::exists(prepared)) {
+    const std::string prepared = named(path, hash_of(file, hash_, last));
+    if (exists(prepared)) {
       spdlog::info("data: {} is prepared in {}", path, prepared);
       return prepared;
     }
     fs::create_directories(directory_);
-    const SampleFile samples(context_, path, prepared + ".samples", threads_);
+    SampleFile samples(prepared + ".samples");
+    encode_lines(context_, path, threads_, {samples});
+    write(samples, path, last, prepared);
+    return prepared;
+  }
+
+  std::string named(const std::string& path, const std::string& hash) const {
+    const std::string stem = fs::path(path).filename().string();
+    return (fs::path(directory_) / fmt::format("{}-{}.h5", stem, hash)).string();
+  }
+
+  // Names with a hash of the files whose lines are in them, and of the split.
+  SplitFiles split_names(const std::vector<std::span<const std::string>>& sources,
+                         double fraction) const {
+    SplitFiles names;
+    const std::string split = fmt::format("{} without {} of the lines", hash_, fraction);
+    std::string all = fmt::format("{} {} of the lines", hash_, fraction);
+    for (const std::span<const std::string> files : sources) {
+      std::string source = split;
+      for (const std::string& path : files) {
+        const MappedFile file(path);
+        if (is_hdf5(file))
+          throw UsageError(fmt::format("data.validation_fraction cannot split {}", path),
+                           "it holds tokens, and lines of JSON are split",
+                           "Name the file that it was made of, or leave data.validation_fraction "
+                           "out and name validation files in data.valid");
+        source += hash_of(file, " file ", true);
+      }
+      names.train.push_back(named(files.front(), sha256_of(source).substr(0, 16)));
+      all += source;
+    }
+    names.valid = named(data_.train.front(), "validation-" + sha256_of(all).substr(0, 16));
+    return names;
+  }
+
+  // Writes the rows of `samples`, which are those of `lines`, to `prepared`.
+  void write(SampleFile& samples, const std::string& lines, bool last,
+             const std::string& prepared) const {
+    samples.close();
     const SampleRows rows = data_.packing ? packed_rows_of(samples.lengths(), context_.most_tokens)
                                           : single_rows(samples.size());
     spdlog::info(
-        "data: {}: {}", path,
+        "data: {}: {}", lines,
         counts_text(samples.counts(), rows.size(), context_.most_tokens, context_.pairs()));
-    warn(path, samples.counts());
-    if (samples.size() == 0) refuse(path, samples.counts());
+    warn(lines, samples.counts());
+    if (samples.size() == 0) refuse(lines, samples.counts());
     write_rows(samples, rows,
                {.length = context_.most_tokens,
                 .fill = fill_,
@@ -84,11 +159,16 @@ class Preparation {
                 .rows_per_sample = data_.rows_per_sample,
                 .last = last},
                prepared);
-    return prepared;
   }
 
-  [[noreturn]] void refuse(const std::string& path, const ChatCounts& counts) const {
-    const std::string none = fmt::format("{} has no sample that trains", path);
+  [[noreturn]] void refuse(const std::string& lines, const ChatCounts& counts) const {
+    const std::string none = fmt::format("{} has no sample that trains", lines);
+    const double fraction = context_.config.validation_fraction;
+    if (fraction > 0.0 && counts.without_answer == 0)
+      throw UsageError(
+          fmt::format("{}: there is no sample", lines),
+          fmt::format("data.validation_fraction is {}, and no line falls on this side", fraction),
+          "Set another fraction, or name validation files in data.valid");
     if (context_.pairs())
       throw UsageError(none,
                        fmt::format("the prompt of {} pairs leaves no room for an answer within {} "
@@ -126,12 +206,31 @@ class Preparation {
   std::int32_t fill_ = 0;
 };
 
-// Number of files of each source: these are read as one.
-std::vector<std::size_t> files_of_sources(const DataConfig& data) {
-  std::vector<std::size_t> files;
-  for (const DataSource& source : data.sources) files.push_back(source.files);
-  if (files.empty()) files.push_back(data.train.size());
-  return files;
+// The files of each source, which are read as one.
+template <class Names>
+auto source_spans(Names& train, const std::vector<DataSource>& sources) {
+  std::vector<decltype(std::span(train))> spans;
+  std::size_t first = 0;
+  for (const DataSource& source : sources) {
+    spans.push_back(std::span(train).subspan(first, source.files));
+    first += source.files;
+  }
+  if (sources.empty()) spans.push_back(std::span(train));
+  return spans;
+}
+
+// Replaces the files of `data` by prepared ones.
+void prepare_files(const ChatContext& context, const std::string& directory, int threads,
+                   DataConfig& data) {
+  Preparation preparation(context, data, directory, threads);
+  if (context.config.validation_fraction == 0.0) {
+    for (const auto files : source_spans(data.train, data.sources)) preparation.prepare_all(files);
+    preparation.prepare_all(data.valid);
+    return;
+  }
+  const SplitFiles split = preparation.split(source_spans(std::as_const(data.train), data.sources));
+  data.train = split.train;
+  data.valid = {split.valid};
 }
 
 }  // namespace
@@ -164,18 +263,14 @@ void prepare_conversations(const Ranks& ranks, const TokenizerFiles& files,
   agreed(ranks, [&] {
     if (ranks.rank != 0) return;
     const ChatContext context = chat_context(files, conversation, data.sequence_length);
-    Preparation preparation(context, data, directory, threads);
-    std::size_t first = 0;
-    for (const std::size_t files : files_of_sources(data)) {
-      preparation.prepare_all(std::span(data.train).subspan(first, files));
-      first += files;
-    }
-    preparation.prepare_all(data.valid);
+    prepare_files(context, directory, threads, data);
     names = nlohmann::json{{"train", data.train}, {"valid", data.valid}}.dump();
   });
   const auto all = nlohmann::json::parse(broadcast_text(ranks, names));
   data.train = all.at("train").get<std::vector<std::string>>();
   data.valid = all.at("valid").get<std::vector<std::string>>();
+  if (conversation.validation_fraction > 0.0)
+    for (DataSource& source : data.sources) source.files = 1;
 }
 
 }  // namespace triax

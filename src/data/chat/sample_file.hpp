@@ -1,26 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The samples of one file of JSON lines, encoded by several threads and kept on disk.
+// Samples of conversations, kept on disk while their rows are made.
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "io/files/output_file.hpp"
 #include "src/data/chat/sample_encoder.hpp"
 
 namespace triax {
 
-/// Rows of samples in the order of their lines, whatever the number of threads: one row per sample,
-/// or two of preference data.
+/// Rows of samples in the order in which they are added: one row per sample, or two of preference
+/// data.
 class SampleFile {
  public:
-  /// Encodes the lines of `path`, which may be compressed, into the file `spool`, which is removed
-  /// with the object. Error with file and line for a line that is no conversation.
-  SampleFile(const ChatContext& context, const std::string& path, std::string spool, int threads);
+  /// Keeps rows in the file `spool`, which is removed with the object.
+  explicit SampleFile(std::string spool);
   ~SampleFile();
   SampleFile(const SampleFile&) = delete;
   SampleFile& operator=(const SampleFile&) = delete;
+
+  void add(const ChatSample& row);
+  /// Adds what encoders counted of the rows that were added.
+  void add_counts(const ChatCounts& counts) { counts_ += counts; }
+  /// Ends the additions; read() is called after it.
+  void close();
 
   std::size_t size() const { return lengths_.size(); }
   /// Tokens of each row, at most ChatContext::most_tokens.
@@ -37,8 +43,10 @@ class SampleFile {
   };
   struct Spool;
   Removed file_;
+  OutputFile out_;
   std::vector<std::int32_t> lengths_;
   std::vector<std::int64_t> begins_;  // of each row in the spool, in numbers
+  std::int64_t end_ = 0;              // of the rows so far
   ChatCounts counts_;
   std::unique_ptr<Spool> spool_;
 };

@@ -5,9 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <numeric>
 
 #include "io/tokens/token_reader.hpp"
-#include "src/data/chat/sample_file.hpp"
+#include "src/data/chat/encode_lines.hpp"
 #include "tests/data/chat/chat_files.hpp"
 #include "tests/io/fixtures.hpp"
 #include "tests/support/error_of.hpp"
@@ -151,8 +152,11 @@ TEST_F(PrepareTest, SamplesDoNotDependOnThreads) {
   for (int i = 0; i < 3000; ++i) text += line(std::to_string(i), std::to_string(i * i));
   const std::string file = directory_.file("a.jsonl", text);
   const ChatContext context = chat_context(files_, conversation_, length);
-  const SampleFile one(context, file, directory_.path("one"), 1),
-      four(context, file, directory_.path("four"), 4);
+  SampleFile one(directory_.path("one")), four(directory_.path("four"));
+  encode_lines(context, file, 1, {one});
+  encode_lines(context, file, 4, {four});
+  one.close();
+  four.close();
   ASSERT_EQ(one.lengths(), four.lengths());
   ASSERT_EQ(one.size(), 3000U);
   std::vector<std::int32_t> a(length), b(length), labels(length);
@@ -162,6 +166,122 @@ TEST_F(PrepareTest, SamplesDoNotDependOnThreads) {
     EXPECT_EQ(a, b);
   }
   EXPECT_EQ(one.counts().tokens, four.counts().tokens);
+}
+
+// The split of a job, and the same one made by hand.
+class SplitTest : public PrepareTest {
+ protected:
+  SplitTest() {
+    conversation_.validation_fraction = fraction;
+    for (int i = 0; i < 40; ++i)
+      lines_.push_back(line(std::to_string(i), std::string(static_cast<std::size_t>(i % 5), 'x')));
+  }
+  static constexpr double fraction = 0.3;
+
+  // Lines [begin, end) on one side.
+  std::string side(bool valid, std::size_t begin, std::size_t end) const {
+    std::string text;
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::string_view one(lines_[i].data(), lines_[i].size() - 1);
+      if (is_validation_line(one, fraction) == valid) text += lines_[i];
+    }
+    return text;
+  }
+  std::string all(std::size_t begin, std::size_t end) const {
+    return std::accumulate(lines_.begin() + static_cast<std::ptrdiff_t>(begin),
+                           lines_.begin() + static_cast<std::ptrdiff_t>(end), std::string());
+  }
+  DataConfig split(DataConfig data) const {
+    prepare_conversations(MPI_COMM_NULL, files_, conversation_, directory_.path("data"), 2, data);
+    return data;
+  }
+  DataConfig unsplit(const std::string& train, const std::string& valid) {
+    DataConfig data = data_;
+    data.train = {directory_.file("train.jsonl", train)};
+    data.valid = {directory_.file("valid.jsonl", valid)};
+    conversation_.validation_fraction = 0.0;
+    data = split(data);
+    conversation_.validation_fraction = fraction;
+    return data;
+  }
+  static std::vector<std::int32_t> rows(const std::vector<std::string>& files) {
+    const TokenReader reader(files, length, false, 1);
+    std::vector<std::int32_t> all, ids(length + 1), labels(length + 1);
+    for (std::int64_t i = 0; i < reader.samples(); ++i) {
+      reader.sample(i, ids, labels);
+      all.insert(all.end(), ids.begin(), ids.end());
+      all.insert(all.end(), labels.begin(), labels.end());
+    }
+    return all;
+  }
+  std::vector<std::string> lines_;
+};
+
+TEST_F(SplitTest, EqualsASplitByHand) {
+  for (const bool packing : {false, true}) {
+    data_.packing = data_.mask_documents = packing;
+    DataConfig data = data_;
+    data.train = {directory_.file("a.jsonl", all(0, 40))};
+    data = split(data);
+    const DataConfig hand = unsplit(side(false, 0, 40), side(true, 0, 40));
+    EXPECT_FALSE(rows(data.valid).empty());
+    EXPECT_EQ(rows(data.train), rows(hand.train));
+    EXPECT_EQ(rows(data.valid), rows(hand.valid));
+  }
+}
+
+// A line's side is the same in any file: files of a source become one.
+TEST_F(SplitTest, FilesOfASourceBecomeOne) {
+  DataConfig data = data_;
+  data.train = {directory_.file("a.jsonl", all(0, 15)), directory_.file("b.jsonl", all(15, 20)),
+                directory_.file("c.jsonl", all(20, 40))};
+  const DataConfig one = split(data);
+  ASSERT_EQ(one.train.size(), 1U);
+  const DataConfig hand = unsplit(side(false, 0, 40), side(true, 0, 40));
+  EXPECT_EQ(rows(one.train), rows(hand.train));
+  EXPECT_EQ(rows(one.valid), rows(hand.valid));
+  data.sources = {{2, {{0.5, 0}}}, {1, {{0.5, 0}}}};
+  const DataConfig two = split(data);
+  ASSERT_EQ(two.train.size(), 2U);
+  EXPECT_EQ(two.sources, (std::vector<DataSource>{{1, {{0.5, 0}}}, {1, {{0.5, 0}}}}));
+  const DataConfig first = unsplit(side(false, 0, 20), side(true, 0, 40));
+  const DataConfig second = unsplit(side(false, 20, 40), side(true, 0, 40));
+  EXPECT_EQ(rows({two.train[0]}), rows(first.train));
+  EXPECT_EQ(rows({two.train[1]}), rows(second.train));
+  EXPECT_EQ(rows(two.valid), rows(one.valid));
+}
+
+TEST_F(SplitTest, IsFoundAgain) {
+  DataConfig data = data_;
+  data.train = {directory_.file("a.jsonl", all(0, 40))};
+  const DataConfig first = split(data);
+  const auto time = std::filesystem::last_write_time(first.valid[0]);
+  const DataConfig again = split(data);
+  EXPECT_EQ(again.train, first.train);
+  EXPECT_EQ(again.valid, first.valid);
+  EXPECT_EQ(std::filesystem::last_write_time(again.valid[0]), time);
+  std::filesystem::remove(first.valid[0]);
+  EXPECT_EQ(rows(split(data).valid), rows(first.valid)) << "made again";
+  conversation_.validation_fraction = 0.5;
+  const DataConfig other = split(data);
+  EXPECT_NE(other.train, first.train);
+  EXPECT_NE(other.valid, first.valid);
+}
+
+TEST_F(SplitTest, ASideWithoutSamplesIsRefused) {
+  DataConfig data = data_;
+  data.train = {directory_.file("a.jsonl", all(0, 3))};
+  conversation_.validation_fraction = 1e-6;
+  EXPECT_THAT(error_of([&] { split(data); }),
+              testing::AllOf(HasSubstr("a.jsonl, for validation: there is no sample"),
+                             HasSubstr("data.validation_fraction is 1e-06"),
+                             HasSubstr("Set another fraction, or name validation files")));
+  conversation_.validation_fraction = 1.0 - 1e-6;
+  EXPECT_THAT(error_of([&] { split(data); }),
+              HasSubstr("a.jsonl, for training: there is no sample"));
+  const DataConfig hand = unsplit(all(0, 40), all(0, 40));
+  EXPECT_THAT(error_of([&] { split(hand); }),
+              HasSubstr("data.validation_fraction cannot split " + hand.train[0]));
 }
 
 TEST_F(PrepareTest, RefusesWithLineAndCause) {
