@@ -194,7 +194,7 @@ constexpr AxolotlKey dataset_rows[] = {
     {"data_files", becomes, "data.train or data.valid: files in path"},
     {"type", becomes, "data.format"},
     {"ds_type", becomes, "nothing: it must be json"},
-    {"split", becomes, "nothing: a file is one split"},
+    {"split", becomes, "data.train_rows or data.valid_rows, where it is a slice"},
     {"name", refused, "a file has no configurations. Name the file", "\"default\""},
     {"field", becomes, "data.fields.completion"},
     {"field_messages", becomes, "data.fields.messages"},

@@ -8,6 +8,7 @@
 
 #include "src/axolotl/dataset_format.hpp"
 #include "src/axolotl/parts.hpp"
+#include "src/config/row_slice.hpp"
 #include "src/config/source/find_input.hpp"
 
 namespace triax {
@@ -111,12 +112,6 @@ void check_files(AxolotlJob& job, const std::string& dataset, const Files& files
     if (const std::string found = find_input(file, job.file()).path; !found.empty())
       if (const std::string problem = problem_with(found); !problem.empty())
         job.refuse(dataset + ".path", problem);
-  const std::string split = job.text(dataset + ".split").value_or("train");
-  if (split != "train" && split != "train[:100%]")
-    job.refuse(dataset + ".split",
-               fmt::format("a file is one split, and \"{}\" is part of one. Cut the file, and "
-                           "leave this out",
-                           split));
   const std::string type = job.text(dataset + ".ds_type").value_or("json");
   if (type != "json") job.refuse(dataset + ".ds_type", "only json is read: JSON lines");
 }
@@ -161,6 +156,39 @@ void set_format(AxolotlJob& job, const DatasetFormat& format) {
     job.set("data.template", format.template_file, "chat_template_jinja");
 }
 
+// The slice of a dataset's split, as ":10%"; empty: the whole split. Files are one split, "train".
+std::string slice_of(AxolotlJob& job, const std::string& dataset) {
+  const std::string key = dataset + ".split";
+  const std::string split = job.text(key).value_or("train"), begin = "train[";
+  if (split == "train") return {};
+  const bool sliced = split.starts_with(begin) && split.ends_with(']');
+  const std::string slice =
+      sliced ? split.substr(begin.size(), split.size() - begin.size() - 1) : std::string();
+  if (const auto rows = row_slice(slice))
+    return rows->is_whole() || slice == ":100%" ? std::string() : slice;
+  job.refuse(key, fmt::format("\"{}\" is no split of a file. Set it to train, or to a slice: "
+                              "train[:1000], train[90%:]",
+                              split));
+  return {};
+}
+
+// A job has one slice of all lines that it trains on, and one of those that it validates on.
+void translate_slice(AxolotlJob& job, const std::string& list, const std::string& to) {
+  const ordered_json* const datasets = job.find(list);
+  if (datasets == nullptr || !datasets->is_array()) return;
+  for (std::size_t i = 0; i < datasets->size(); ++i) {
+    const std::string dataset = fmt::format("{}[{}]", list, i);
+    const std::string slice = slice_of(job, dataset), key = dataset + ".split";
+    if (slice.empty()) continue;
+    if (datasets->size() > 1)
+      job.refuse(key, fmt::format("a slice is taken of one dataset, and {} has {}. Cut the file, "
+                                  "and leave this out",
+                                  list, datasets->size()));
+    else
+      job.set(to, slice, key);
+  }
+}
+
 void translate_split(AxolotlJob& job) {
   const std::string key = "val_set_size";
   const auto size = job.number(key);
@@ -180,9 +208,11 @@ void translate_data(AxolotlJob& job) {
   const Files train = list_of(job, "datasets", format);
   if (!job.has("datasets")) job.refuse("datasets", "missing. Set it to a list of path and type");
   if (!train.empty()) job.set("data.train", train, "datasets");
+  translate_slice(job, "datasets", "data.train_rows");
   if (format) set_format(job, *format);
   if (const Files valid = list_of(job, "test_datasets", format); !valid.empty())
     job.set("data.valid", valid, "test_datasets");
+  translate_slice(job, "test_datasets", "data.valid_rows");
   translate_split(job);
   if (const auto length = job.number("sequence_len"))
     job.set("data.seq_length", static_cast<std::int64_t>(*length), "sequence_len");

@@ -146,8 +146,12 @@ bool same_files(const std::vector<std::string>& a, const std::vector<std::string
 bool same_training_data(const std::string& there, const std::string& here) {
   const auto split = [](const std::string& job) {
     const json root = json::parse(job, nullptr, false);
-    const json::json_pointer place("/data/validation_fraction");
-    return root.is_object() && root.contains(place) ? root[place] : json();
+    json values = json::array();
+    for (const char* key : {"/data/validation_fraction", "/data/train_rows"}) {
+      const json::json_pointer place(key);
+      values.push_back(root.is_object() && root.contains(place) ? root[place] : json());
+    }
+    return values;
   };
   return split(there) == split(here) &&
          std::ranges::equal(training_files(there), training_files(here), same_files);

@@ -24,8 +24,8 @@ std::vector<std::vector<std::string>> training_files(const std::string& job);
 /// Whether two lists name the same files, perhaps from different directories.
 bool same_files(const std::vector<std::string>& a, const std::vector<std::string>& b);
 
-/// Whether two resolved jobs train on the same files, with any weights, and leave the same share of
-/// their lines for validation.
+/// Whether two resolved jobs train on the same files, with any weights, and take the same rows of
+/// them, of which they leave the same share for validation.
 bool same_training_data(const std::string& there, const std::string& here);
 
 }  // namespace triax

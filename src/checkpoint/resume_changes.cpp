@@ -88,7 +88,7 @@ std::string resume_losses(const CheckpointHeader& header, const std::string& res
 std::string resume_validation(const CheckpointHeader& header, const std::string& resolved) {
   const json state = saved_value(header.job, validation_key);
   for (const char* key : {"data.seq_length", "run.eval_steps", "data.format", "loss.type",
-                          "data.validation_fraction"})
+                          "data.validation_fraction", "data.valid_rows"})
     if (saved_value(header.job, key) != saved_value(resolved, key)) return {};
   if (state.is_object() && !saved_value(resolved, "data.validation_fraction").is_null())
     return same_training_data(header.job, resolved) ? state.dump() : "";

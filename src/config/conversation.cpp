@@ -28,6 +28,8 @@ ConversationConfig conversation_config(const std::string& resolved_job) {
   config.template_file = value_of<std::string>(data, "template", {});
   config.template_date = value_of<std::string>(data, "template_date", {});
   config.validation_fraction = value_of(data, "validation_fraction", config.validation_fraction);
+  config.train_rows = row_slice(value_of<std::string>(data, "train_rows", ":")).value();
+  config.valid_rows = row_slice(value_of<std::string>(data, "valid_rows", ":")).value();
   return config;
 }
 

@@ -4,6 +4,8 @@
 #include <map>
 #include <string>
 
+#include "src/config/row_slice.hpp"
+
 namespace triax {
 
 struct ConversationConfig {
@@ -15,6 +17,7 @@ struct ConversationConfig {
   std::string template_file;                  // empty: the tokenizer's own
   std::string template_date;                  // "2026-01-31"; empty: templates may not ask for it
   double validation_fraction = 0.0;           // of the lines of data.train; 0: data.valid
+  RowSlice train_rows, valid_rows;            // of the lines of all files, read as one
   bool operator==(const ConversationConfig&) const = default;
 };
 

@@ -198,7 +198,7 @@ std::vector<Case> data_cases() {
       {"datasets.type", "datasets: [{path: chat.jsonl, type: alpaca}]", "data.format",
        "instruction"},
       {"datasets.ds_type", dataset + "ds_type: json", "", {}},
-      {"datasets.split", dataset + "split: train", "", {}},
+      {"datasets.split", dataset + "split: train[:10%]", "data.train_rows", ":10%"},
       {"datasets.field",
        "datasets: [{path: chat.jsonl, type: completion, field: body}]",
        "data.fields",

@@ -232,6 +232,24 @@ TEST_F(Translate, AShareOfTheSamplesValidates) {
               HasSubstr("config.yml:6: data.validation_fraction: data.valid names validation"));
 }
 
+TEST_F(Translate, SlicesOfADataset) {
+  const json data = job_of(
+                        "datasets:\n  - {path: chat.jsonl, split: 'train[:90%]'}\n"
+                        "test_datasets:\n  - {path: chat.jsonl, split: 'train[90%:]'}\n")
+                        .at("data");
+  EXPECT_EQ(data.at("train_rows"), ":90%");
+  EXPECT_EQ(data.at("valid_rows"), "90%:");
+  for (const char* whole : {"train", "train[:100%]", "train[:]"})
+    EXPECT_FALSE(job_of(fmt::format("datasets: [{{path: chat.jsonl, split: '{}'}}]\n", whole))
+                     .at("data")
+                     .contains("train_rows"));
+  for (const char* other : {"test", "train[10]", "train[:10%](closest)", "train[:5]+train[7:9]"})
+    EXPECT_THAT(refusal(fmt::format("datasets: [{{path: chat.jsonl, split: '{}'}}]\n", other)),
+                HasSubstr(" is no split of a file. Set it to train, or to a slice"));
+  EXPECT_THAT(refusal("datasets: [{path: chat.jsonl, split: 'train[:5]'}, {path: chat.jsonl}]\n"),
+              HasSubstr("datasets[0].split: a slice is taken of one dataset, and datasets has 2"));
+}
+
 // Rules about keys of the job name the line of the YAML file.
 TEST_F(Translate, ErrorsOfTheJobHaveLinesOfTheFile) {
   EXPECT_THAT(error_of(file("num_epochs: -1\nsequence_len: 9000\nlora_dropout: 2\nadapter: lora\n"
@@ -274,8 +292,8 @@ TEST_F(Translate, NamesOnTheHubMustBeDownloadedFirst) {
 TEST_F(Translate, WhatATrainerOfTextCannotDoIsRefused) {
   EXPECT_THAT(refusal("datasets: [{path: chat.jsonl, type: input_output}]\n"),
               HasSubstr("\"input_output\" is not built. Use chat_template, alpaca or completion"));
-  EXPECT_THAT(refusal("datasets:\n  - path: chat.jsonl\n    split: train[:10%]\n"),
-              HasSubstr("config.yml:5: datasets[0].split: a file is one split"));
+  EXPECT_THAT(refusal("datasets:\n  - path: chat.jsonl\n    split: test\n"),
+              HasSubstr("config.yml:5: datasets[0].split: \"test\" is no split of a file"));
   EXPECT_THAT(refusal("datasets:\n  - {path: chat.jsonl}\n  - {path: chat.jsonl, type: alpaca}\n"),
               HasSubstr("datasets[1].type: it is read otherwise than datasets[0]"));
   EXPECT_THAT(refusal("adapter: lora\n"), HasSubstr("lora_r: missing"));

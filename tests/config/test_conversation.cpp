@@ -84,6 +84,21 @@ TEST_F(Conversations, AFractionOfTheLinesValidates) {
               HasSubstr("data.validation_fraction: data.format \"tokens\" has no lines"));
 }
 
+TEST_F(Conversations, SlicesOfLines) {
+  const ConversationConfig read = conversation_config(
+      load_job(job(), keys({"data.train_rows=:90%", "data.valid=text.txt", "data.valid_rows=-5:"}),
+               1)
+          .resolved);
+  EXPECT_EQ(read.train_rows, (RowSlice{{}, 90, true}));
+  EXPECT_EQ(read.valid_rows, (RowSlice{-5, {}, false}));
+  EXPECT_THAT(wrong({R"(data.train_rows="90")"}), HasSubstr("data.train_rows: \"90\" is no slice"));
+  EXPECT_THAT(wrong({"data.valid_rows=:9"}), HasSubstr("data.valid_rows: data.valid is not set"));
+  EXPECT_THAT(wrong({R"(data.train=[{"paths": "text.txt", "weight": 1}])", "data.train_rows=:9"}),
+              HasSubstr("data.train_rows: data.train has sources with weights"));
+  EXPECT_THAT(error("", 1, {"data.train_rows=:9"}),
+              HasSubstr("data.train_rows: data.format \"tokens\" has no lines to count"));
+}
+
 TEST_F(Conversations, KeysAreChecked) {
   EXPECT_EQ(wrong({}), "");
   EXPECT_THAT(wrong({"data.format=chats"}), HasSubstr("data.format: \"chats\" is not allowed"));

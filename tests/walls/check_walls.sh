@@ -45,7 +45,7 @@ check_includes() {
       may["tests/benchmarks"] = "kernels/base benchmarks"
 
       # Headers of src/config that other rooms may include. The others read job files.
-      config = "config.hpp conversation.hpp ending.hpp outputs.hpp preference.hpp load/command_keys.hpp load/load.hpp load/describe.hpp lora/lora.hpp model/huggingface.hpp rates/rates.hpp resolve/resolved_paths.hpp rope_kinds.hpp source/absolute_path.hpp source/spelling.hpp"
+      config = "config.hpp conversation.hpp ending.hpp outputs.hpp preference.hpp load/command_keys.hpp load/load.hpp load/describe.hpp lora/lora.hpp model/huggingface.hpp rates/rates.hpp resolve/resolved_paths.hpp rope_kinds.hpp row_slice.hpp source/absolute_path.hpp source/spelling.hpp"
 
       # Libraries that belong to some rooms: patterns of <...>, and the paths that may include them.
       owner["^Kokkos"]                           = "kernels/"

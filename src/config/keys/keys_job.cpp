@@ -76,6 +76,12 @@ void add_conversations(Keys& k) {
       "in place of data.valid. A hash of the line decides, whatever the ranks, the order of the "
       "files and the seed; equal lines stay together. For data.format chat, instruction, "
       "completion and preference, with run.eval_interval"));
+  for (const std::string part : {"train", "valid"})
+    k.push_back(obeyed("data." + part + "_rows", string, nullptr, anything(),
+                       "slice of the lines of data." + part +
+                           ", whose files are read as one: \":1000\", \"90%:\", \"-500:\", as "
+                           "the splits of Hugging Face's datasets. For data.format chat, "
+                           "instruction, completion and preference"));
   k.push_back(obeyed("data.packing", boolean, false, anything(),
                      "several samples of data.format chat, instruction or completion in one row of "
                      "data.seq_length tokens, with data.documents mask; false: a row each"));

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "src/config/resolve/resolve.hpp"
+#include "src/config/row_slice.hpp"
 #include "src/config/source/absolute_path.hpp"
 
 namespace triax {
@@ -81,6 +82,30 @@ void check_validation_fraction(Settings& s, ErrorList& errors) {
             "or leave this out");
 }
 
+// Slices of lines of conversations, which are not blended.
+void check_rows(Settings& s, const std::string& files, ErrorList& errors) {
+  const std::string key = files + "_rows";
+  if (!s.has(key) || !s.sound({key})) return;
+  if (!row_slice(s.string(key)))
+    s.error(
+        errors, key,
+        fmt::format("\"{}\" is no slice. Write \":1000\" for the first 1000 lines, \"90%:\" for "
+                    "the last tenth",
+                    s.string(key)));
+  if (!reads_conversations(s))
+    s.error(errors, key,
+            fmt::format("data.format \"{}\" has no lines to count. Cut the file",
+                        s.string("data.format")));
+  if (!s.has(files))
+    return s.error(errors, key, fmt::format("{} is not set. Set it, or leave this out", files));
+  const nlohmann::json& value = s.at(files).value;
+  if (value.is_array() && !value.empty() && value.front().is_object())
+    s.error(errors, key,
+            fmt::format("{} has sources with weights, and the slice is one of all lines. Cut the "
+                        "files",
+                        files));
+}
+
 }  // namespace
 
 bool reads_conversations(const Settings& s) {
@@ -91,6 +116,8 @@ bool reads_conversations(const Settings& s) {
 void check_conversation(Settings& s, const std::string& job_file, ErrorList& errors,
                         ErrorList& missing) {
   check_validation_fraction(s, errors);
+  check_rows(s, "data.train", errors);
+  check_rows(s, "data.valid", errors);
   if (!reads_conversations(s)) {
     for (const char* key : own_keys)
       if (s.given(key) && s.has(key) && s.at(key).value != nlohmann::json(false))

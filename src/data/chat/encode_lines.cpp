@@ -110,18 +110,35 @@ class Workers {
   std::vector<std::unique_ptr<SideEncoders>> encoders_;
 };
 
-// The next lines that are not blank; none at the end.
-std::vector<Line> next_lines(LineReader& reader, const std::string& path) {
+// The lines of a file that are not blank.
+class FileLines {
+ public:
+  explicit FileLines(const std::string& path)
+      : path_(path), reader_(open_bytes(path, compression_of(path)), 0) {}
+
+  // False at the end. The text is valid until the next call.
+  bool next(LineReader::Line& line) {
+    while (reader_.next(line)) {
+      if (line.too_long)
+        throw Error(fmt::format("{}:{} is too long", path_, line.number),
+                    fmt::format("a line has at most {} bytes", LineReader::longest), "Shorten it");
+      if (line.text.ends_with('\r')) line.text.remove_suffix(1);
+      if (line.text.find_first_not_of(" \t\r") != line.text.npos) return true;
+    }
+    return false;
+  }
+
+ private:
+  std::string path_;
+  LineReader reader_;
+};
+
+// The next lines within the range, of which `at` lines are behind; none at the end.
+std::vector<Line> next_lines(FileLines& file, const RowRange& range, std::int64_t& at) {
   std::vector<Line> lines;
   LineReader::Line line;
-  while (lines.size() < batch_lines && reader.next(line)) {
-    if (line.too_long)
-      throw Error(fmt::format("{}:{} is too long", path, line.number),
-                  fmt::format("a line has at most {} bytes", LineReader::longest), "Shorten it");
-    if (line.text.ends_with('\r')) line.text.remove_suffix(1);
-    if (line.text.find_first_not_of(" \t\r") != line.text.npos)
-      lines.push_back({std::string(line.text), line.number});
-  }
+  while (lines.size() < batch_lines && at < range.end && file.next(line))
+    if (at++ >= range.begin) lines.push_back({std::string(line.text), line.number});
   return lines;
 }
 
@@ -133,15 +150,28 @@ bool is_validation_line(std::string_view line, double fraction) {
   return number < std::ldexp(fraction, 64);
 }
 
-void encode_lines(const ChatContext& context, const std::string& path, int threads,
-                  const SampleSides& sides) {
-  Workers workers(context, path, std::max(threads, 1), sides.validation_fraction);
-  LineReader reader(open_bytes(path, compression_of(path)), 0);
-  for (std::vector<Line> lines = next_lines(reader, path); !lines.empty();
-       lines = next_lines(reader, path))
-    for (const EncodedLine& line : workers.encode(lines))
-      for (const ChatSample& row : line.rows) (line.valid ? *sides.valid : sides.train).add(row);
-  workers.add_counts(sides);
+std::int64_t count_lines(std::span<const std::string> paths) {
+  std::int64_t count = 0;
+  for (const std::string& path : paths) {
+    FileLines file(path);
+    for (LineReader::Line line; file.next(line);) ++count;
+  }
+  return count;
+}
+
+void encode_lines(const ChatContext& context, std::span<const std::string> paths,
+                  const RowRange& range, int threads, const SampleSides& sides) {
+  std::int64_t at = 0;
+  for (const std::string& path : paths) {
+    if (at >= range.end) break;
+    Workers workers(context, path, std::max(threads, 1), sides.validation_fraction);
+    FileLines file(path);
+    for (std::vector<Line> lines = next_lines(file, range, at); !lines.empty();
+         lines = next_lines(file, range, at))
+      for (const EncodedLine& line : workers.encode(lines))
+        for (const ChatSample& row : line.rows) (line.valid ? *sides.valid : sides.train).add(row);
+    workers.add_counts(sides);
+  }
 }
 
 }  // namespace triax

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Lines of a file to samples, by several threads; and the lines that are for validation.
+#include <cstdint>
+#include <limits>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "src/config/row_slice.hpp"
 #include "src/data/chat/sample_file.hpp"
 
 namespace triax {
@@ -21,9 +25,16 @@ struct SampleSides {
 /// smaller one takes.
 bool is_validation_line(std::string_view line, double fraction);
 
-/// Adds the samples of the lines of `path`, which may be compressed, in the order of their lines,
-/// whatever the number of threads. Error with file and line for a line that is no conversation.
-void encode_lines(const ChatContext& context, const std::string& path, int threads,
-                  const SampleSides& sides);
+/// All lines.
+inline constexpr RowRange all_lines = {0, std::numeric_limits<std::int64_t>::max()};
+
+/// Number of the lines that are not blank of files, which may be compressed.
+std::int64_t count_lines(std::span<const std::string> paths);
+
+/// Adds the samples of the lines in `range` of the files, read as one and without blank lines, in
+/// their order, whatever the number of threads. Error with file and line for a line that is no
+/// conversation.
+void encode_lines(const ChatContext& context, std::span<const std::string> paths,
+                  const RowRange& range, int threads, const SampleSides& sides);
 
 }  // namespace triax

@@ -71,25 +71,30 @@ class Preparation {
     for (std::string& path : files) path = prepare(path, &path == &files.back());
   }
 
-  // Splits the lines of all files by data.validation_fraction: a file to train on for each source,
-  // and one to validate on.
-  SplitFiles split(const std::vector<std::span<const std::string>>& sources) {
-    const double fraction = context_.config.validation_fraction;
-    const SplitFiles names = split_names(sources, fraction);
-    if (std::ranges::all_of(names.train, exists) && exists(names.valid)) {
-      spdlog::info("data: {} is prepared in {}, and in {} for validation", name_of(data_.train),
-                   fmt::join(names.train, ", "), names.valid);
+  // Makes a file of each source out of the lines in `rows` of its files, and of a fraction of the
+  // lines, if any, another one to validate on.
+  SplitFiles split(const std::vector<std::span<const std::string>>& sources, const RowSlice& rows,
+                   double fraction) const {
+    const SplitFiles names = split_names(sources, rows, fraction);
+    const std::string slice = rows.is_whole() ? "" : fmt::format("[{}]", text_of(rows));
+    const std::string all = fmt::format("{}{}{}", name_of(sources.front()), slice,
+                                        sources.size() > 1 ? " and other sources" : "");
+    if (std::ranges::all_of(names.train, exists) && (fraction == 0.0 || exists(names.valid))) {
+      spdlog::info("data: {} is prepared in {}{}", all, fmt::join(names.train, ", "),
+                   fraction == 0.0 ? "" : fmt::format(", and in {} for validation", names.valid));
       return names;
     }
     fs::create_directories(directory_);
-    SampleFile valid(names.valid + ".samples");
+    std::optional<SampleFile> valid;
+    if (fraction > 0.0) valid.emplace(names.valid + ".samples");
     for (std::size_t i = 0; i < sources.size(); ++i) {
       SampleFile train(names.train[i] + ".samples");
-      for (const std::string& path : sources[i])
-        encode_lines(context_, path, threads_, {train, &valid, fraction});
-      write(train, name_of(sources[i]) + ", for training", true, names.train[i]);
+      encode_lines(context_, sources[i], lines_of(sources[i], rows), threads_,
+                   {train, valid ? &*valid : nullptr, fraction});
+      write(train, name_of(sources[i]) + slice + (valid ? ", for training" : ""), true,
+            names.train[i]);
     }
-    write(valid, name_of(data_.train) + ", for validation", true, names.valid);
+    if (valid) write(*valid, all + ", for validation", true, names.valid);
     return names;
   }
 
@@ -107,7 +112,7 @@ class Preparation {
     }
     fs::create_directories(directory_);
     SampleFile samples(prepared + ".samples");
-    encode_lines(context_, path, threads_, {samples});
+    encode_lines(context_, std::span(&path, 1), all_lines, threads_, {samples});
     write(samples, path, last, prepared);
     return prepared;
   }
@@ -117,27 +122,34 @@ class Preparation {
     return (fs::path(directory_) / fmt::format("{}-{}.h5", stem, hash)).string();
   }
 
-  // Names with a hash of the files whose lines are in them, and of the split.
+  static RowRange lines_of(std::span<const std::string> files, const RowSlice& rows) {
+    return rows.of(rows.depends_on_count() ? count_lines(files) : all_lines.end);
+  }
+
+  // Names with a hash of the files whose lines are in them, of the slice and of the split.
   SplitFiles split_names(const std::vector<std::span<const std::string>>& sources,
-                         double fraction) const {
+                         const RowSlice& rows, double fraction) const {
     SplitFiles names;
-    const std::string split = fmt::format("{} without {} of the lines", hash_, fraction);
-    std::string all = fmt::format("{} {} of the lines", hash_, fraction);
+    const std::string slice = fmt::format("{} rows {}", hash_, text_of(rows));
+    const std::string split = fmt::format("{} without {} of the lines", slice, fraction);
+    std::string all = fmt::format("{} {} of the lines", slice, fraction);
     for (const std::span<const std::string> files : sources) {
       std::string source = split;
       for (const std::string& path : files) {
         const MappedFile file(path);
         if (is_hdf5(file))
-          throw UsageError(fmt::format("data.validation_fraction cannot split {}", path),
-                           "it holds tokens, and lines of JSON are split",
-                           "Name the file that it was made of, or leave data.validation_fraction "
-                           "out and name validation files in data.valid");
+          throw UsageError(fmt::format("{} takes lines of a file, and {} has none",
+                                       fraction > 0.0 ? "data.validation_fraction"
+                                                      : "data.train_rows or data.valid_rows",
+                                       path),
+                           "it holds tokens",
+                           "Name the file of JSON lines that it was made of, or leave the key out");
         source += hash_of(file, " file ", true);
       }
       names.train.push_back(named(files.front(), sha256_of(source).substr(0, 16)));
       all += source;
     }
-    names.valid = named(data_.train.front(), "validation-" + sha256_of(all).substr(0, 16));
+    names.valid = named(sources.front().front(), "validation-" + sha256_of(all).substr(0, 16));
     return names;
   }
 
@@ -223,14 +235,21 @@ auto source_spans(Names& train, const std::vector<DataSource>& sources) {
 void prepare_files(const ChatContext& context, const std::string& directory, int threads,
                    DataConfig& data) {
   Preparation preparation(context, data, directory, threads);
-  if (context.config.validation_fraction == 0.0) {
+  const RowSlice &train_rows = context.config.train_rows, &valid_rows = context.config.valid_rows;
+  const double fraction = context.config.validation_fraction;
+  if (fraction == 0.0 && train_rows.is_whole()) {
     for (const auto files : source_spans(data.train, data.sources)) preparation.prepare_all(files);
-    preparation.prepare_all(data.valid);
-    return;
+  } else {
+    const SplitFiles split = preparation.split(
+        source_spans(std::as_const(data.train), data.sources), train_rows, fraction);
+    data.train = split.train;
+    if (fraction > 0.0) data.valid = {split.valid};
   }
-  const SplitFiles split = preparation.split(source_spans(std::as_const(data.train), data.sources));
-  data.train = split.train;
-  data.valid = {split.valid};
+  if (fraction > 0.0) return;
+  if (valid_rows.is_whole())
+    preparation.prepare_all(data.valid);
+  else
+    data.valid = preparation.split({data.valid}, valid_rows, 0.0).train;
 }
 
 }  // namespace

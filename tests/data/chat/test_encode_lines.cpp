@@ -32,7 +32,7 @@ class EncodeLines : public testing::Test {
   TempDirectory directory_;
   ChatContext context_ = chat_context(
       chat_files("qwen2", {"<|im_start|>", "<|im_end|>"}, golden_text("templates/chatml.jinja")),
-      chat_config(), 24);
+      chat_config(), 64);
 };
 
 // SHA-256 of "a" begins with ca978112ca1bbdca, that of "" with e3b0c44298fc1c14.
@@ -50,7 +50,7 @@ TEST(IsValidationLine, AFractionOfTheLines) {
     const bool in_tenth = is_validation_line(line, 0.1);
     tenth += in_tenth ? 1 : 0;
     fifth += is_validation_line(line, 0.2) ? 1 : 0;
-    if (in_tenth) EXPECT_TRUE(is_validation_line(line, 0.2)) << "a larger fraction takes it, too";
+    EXPECT_LE(in_tenth, is_validation_line(line, 0.2)) << "a larger fraction takes it, too";
   }
   EXPECT_NEAR(tenth, 1000, 120) << "four standard deviations";
   EXPECT_NEAR(fifth, 2000, 160);
@@ -67,15 +67,26 @@ TEST_F(EncodeLines, SplitsTheLinesInTheirOrder) {
   const std::string file = directory_.file("a.jsonl", text + "\r\n \n");
   for (const int threads : {1, 3}) {
     SampleFile train(directory_.path("train")), valid(directory_.path("valid"));
-    encode_lines(context_, file, threads, {train, &valid, 0.25});
+    encode_lines(context_, std::vector{file}, all_lines, threads, {train, &valid, 0.25});
     EXPECT_EQ(texts(train), expected[0]);
     EXPECT_EQ(texts(valid), expected[1]);
     EXPECT_EQ(train.counts().samples, std::ssize(expected[0]));
     EXPECT_EQ(valid.counts().samples, std::ssize(expected[1]));
   }
   SampleFile all(directory_.path("all"));
-  encode_lines(context_, file, 2, {all});
+  encode_lines(context_, std::vector{file}, all_lines, 2, {all});
   EXPECT_EQ(all.counts().samples, 3000);
+}
+
+TEST_F(EncodeLines, TakesARangeOfAllFiles) {
+  const std::vector<std::string> files = {
+      directory_.file("a.jsonl", answer(0) + "\n\n" + answer(1) + "\n"),
+      directory_.file("b.jsonl", answer(2)), directory_.file("c.jsonl", answer(3) + "\n\n\n{")};
+  EXPECT_EQ(count_lines(files), 5);
+  SampleFile samples(directory_.path("spool"));
+  encode_lines(context_, files, {1, 4}, 2, {samples});
+  EXPECT_EQ(texts(samples), (std::vector<std::string>{"1<|im_end|>", "2<|im_end|>", "3<|im_end|>"}))
+      << "the broken line is not read";
 }
 
 }  // namespace

@@ -153,8 +153,8 @@ TEST_F(PrepareTest, SamplesDoNotDependOnThreads) {
   const std::string file = directory_.file("a.jsonl", text);
   const ChatContext context = chat_context(files_, conversation_, length);
   SampleFile one(directory_.path("one")), four(directory_.path("four"));
-  encode_lines(context, file, 1, {one});
-  encode_lines(context, file, 4, {four});
+  encode_lines(context, std::vector{file}, all_lines, 1, {one});
+  encode_lines(context, std::vector{file}, all_lines, 4, {four});
   one.close();
   four.close();
   ASSERT_EQ(one.lengths(), four.lengths());
@@ -199,9 +199,11 @@ class SplitTest : public PrepareTest {
     DataConfig data = data_;
     data.train = {directory_.file("train.jsonl", train)};
     data.valid = {directory_.file("valid.jsonl", valid)};
+    const ConversationConfig before = conversation_;
     conversation_.validation_fraction = 0.0;
+    conversation_.train_rows = conversation_.valid_rows = {};
     data = split(data);
-    conversation_.validation_fraction = fraction;
+    conversation_ = before;
     return data;
   }
   static std::vector<std::int32_t> rows(const std::vector<std::string>& files) {
@@ -260,12 +262,35 @@ TEST_F(SplitTest, IsFoundAgain) {
   EXPECT_EQ(again.train, first.train);
   EXPECT_EQ(again.valid, first.valid);
   EXPECT_EQ(std::filesystem::last_write_time(again.valid[0]), time);
+  const std::vector<std::int32_t> before = rows(first.valid);
   std::filesystem::remove(first.valid[0]);
-  EXPECT_EQ(rows(split(data).valid), rows(first.valid)) << "made again";
+  EXPECT_EQ(rows(split(data).valid), before) << "made again";
   conversation_.validation_fraction = 0.5;
   const DataConfig other = split(data);
   EXPECT_NE(other.train, first.train);
   EXPECT_NE(other.valid, first.valid);
+}
+
+// Lines of all files, read as one; the split comes after the slice.
+TEST_F(SplitTest, TakesRowsOfTheFiles) {
+  DataConfig data = data_;
+  data.train = {directory_.file("a.jsonl", all(0, 15)), directory_.file("b.jsonl", all(15, 40))};
+  data.valid = data.train;
+  conversation_.validation_fraction = 0.0;
+  conversation_.train_rows = {10, 30};
+  conversation_.valid_rows = {-10, {}, true};
+  const DataConfig rows_only = split(data);
+  ASSERT_EQ(rows_only.train.size(), 1U);
+  DataConfig hand = unsplit(all(10, 30), all(36, 40));
+  EXPECT_EQ(rows(rows_only.train), rows(hand.train));
+  EXPECT_EQ(rows(rows_only.valid), rows(hand.valid));
+  data.valid.clear();
+  conversation_.valid_rows = {};
+  conversation_.validation_fraction = fraction;
+  const DataConfig both = split(data);
+  hand = unsplit(side(false, 10, 30), side(true, 10, 30));
+  EXPECT_EQ(rows(both.train), rows(hand.train));
+  EXPECT_EQ(rows(both.valid), rows(hand.valid));
 }
 
 TEST_F(SplitTest, ASideWithoutSamplesIsRefused) {
@@ -281,7 +306,7 @@ TEST_F(SplitTest, ASideWithoutSamplesIsRefused) {
               HasSubstr("a.jsonl, for training: there is no sample"));
   const DataConfig hand = unsplit(all(0, 40), all(0, 40));
   EXPECT_THAT(error_of([&] { split(hand); }),
-              HasSubstr("data.validation_fraction cannot split " + hand.train[0]));
+              HasSubstr("data.validation_fraction takes lines of a file, and " + hand.train[0]));
 }
 
 TEST_F(PrepareTest, RefusesWithLineAndCause) {
