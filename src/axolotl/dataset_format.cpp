@@ -2,10 +2,12 @@
 #include "src/axolotl/dataset_format.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "src/config/source/find_input.hpp"
+#include "src/text/template/named/named_templates.hpp"
 
 namespace triax {
 namespace {
@@ -59,12 +61,16 @@ void read_template(AxolotlJob& job, const std::string& path, DatasetFormat& form
   const std::string file_key = own ? path + ".chat_template_jinja" : "chat_template_jinja";
   const std::string name = job.text(name_key).value_or(job.has(file_key) ? "jinja" : "");
   if (name.empty() || name.starts_with("tokenizer_default")) return;
+  if (named_template(name) != nullptr) {
+    format.template_file = name;
+    return;
+  }
   if (name != "jinja")
     return job.refuse(name_key,
-                      fmt::format("triax has no template \"{}\". Use tokenizer_default for that of "
-                                  "the model, or jinja with chat_template_jinja: FILE (Axolotl's "
-                                  "are in src/axolotl/utils/chat_templates/templates)",
-                                  name));
+                      fmt::format("triax has no template \"{}\", but {}. Use tokenizer_default for "
+                                  "that of the model, or jinja with chat_template_jinja: FILE "
+                                  "(Axolotl's are in src/axolotl/utils/chat_templates/templates)",
+                                  name, fmt::join(named_template_names(), ", ")));
   const auto file = job.text(file_key);
   if (!file) return job.refuse(name_key, "jinja needs chat_template_jinja: FILE");
   if (find_input(*file, job.file()).path.empty())

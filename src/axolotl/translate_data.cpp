@@ -144,6 +144,15 @@ Files list_of(AxolotlJob& job, const std::string& key, std::optional<DatasetForm
   return files;
 }
 
+// The key that names the template.
+std::string template_key(AxolotlJob& job) {
+  const std::string dataset = "datasets[0].";
+  for (const std::string key : {"chat_template_jinja", "chat_template"})
+    for (const std::string& path : {dataset + key, key})
+      if (job.has(path)) return path;
+  return dataset + "chat_template";
+}
+
 void set_format(AxolotlJob& job, const DatasetFormat& format) {
   const std::string from = "datasets[0]";
   job.set("data.format", format.format, from + ".type");
@@ -153,7 +162,7 @@ void set_format(AxolotlJob& job, const DatasetFormat& format) {
     job.set("data.train_on", "all",
             job.has("train_on_inputs") ? "train_on_inputs" : from + ".type");
   if (!format.template_file.empty())
-    job.set("data.template", format.template_file, "chat_template_jinja");
+    job.set("data.template", format.template_file, template_key(job));
 }
 
 // The slice of a dataset's split, as ":10%"; empty: the whole split. Files are one split, "train".

@@ -90,6 +90,7 @@ std::vector<Case> model_cases() {
        "hf/tokenizer_config.json"},
       {"special_tokens", "special_tokens: {eos_token: </s>, bos_token: <s>, pad_token: x}", "", {}},
       {"chat_template", "chat_template: tokenizer_default", "", {}},
+      {"chat_template", "chat_template: chatml", "data.template", "chatml"},
       {"chat_template_jinja", "chat_template: jinja\nchat_template_jinja: template.jinja",
        "data.template", "template.jinja"},
       {"plugins", "plugins:\n  - axolotl.integrations.liger.LigerPlugin", "", {}},

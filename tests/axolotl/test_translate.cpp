@@ -297,7 +297,8 @@ TEST_F(Translate, WhatATrainerOfTextCannotDoIsRefused) {
   EXPECT_THAT(refusal("datasets:\n  - {path: chat.jsonl}\n  - {path: chat.jsonl, type: alpaca}\n"),
               HasSubstr("datasets[1].type: it is read otherwise than datasets[0]"));
   EXPECT_THAT(refusal("adapter: lora\n"), HasSubstr("lora_r: missing"));
-  EXPECT_THAT(refusal("chat_template: llama3\n"), HasSubstr("triax has no template \"llama3\""));
+  EXPECT_THAT(refusal("chat_template: llama4\n"),
+              HasSubstr("triax has no template \"llama4\", but alpaca, chatml, "));
   EXPECT_THAT(
       refusal("special_tokens: {eos_token: <|im_end|>}\n"),
       HasSubstr("special_tokens.eos_token: it is \"</s>\" in the tokenizer_config.json of"));

@@ -84,6 +84,19 @@ TEST_F(Conversations, AFractionOfTheLinesValidates) {
               HasSubstr("data.validation_fraction: data.format \"tokens\" has no lines"));
 }
 
+TEST_F(Conversations, ATemplateMayBeNamed) {
+  const LoadedJob named = load_job(job(), keys({"data.template=chatml"}), 1);
+  EXPECT_EQ(conversation_config(named.resolved).template_file, "chatml") << "no file";
+  write("chatml", "{{ messages }}");
+  const std::string file = path("chatml");
+  EXPECT_EQ(conversation_config(load_job(job(), keys({"data.template=" + file}), 1).resolved)
+                .template_file,
+            file);
+  EXPECT_THAT(wrong({"data.template=chatml2"}),
+              HasSubstr("data.template: no such file: chatml2. Set it to a file with a chat "
+                        "template, or to one of alpaca, chatml, "));
+}
+
 TEST_F(Conversations, SlicesOfLines) {
   const ConversationConfig read = conversation_config(
       load_job(job(), keys({"data.train_rows=:90%", "data.valid=text.txt", "data.valid_rows=-5:"}),

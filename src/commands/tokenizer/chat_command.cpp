@@ -129,7 +129,8 @@ void add_tokenizer_chat(CLI::App& command) {
          "JSON: an array of messages, or an object with messages, tools and variables (default: "
          "standard input)");
   option("--tools", arguments->tools, "JSON file with an array of tools");
-  option("--template", arguments->file, "File with the template (default: the directory's)");
+  option("--template", arguments->file,
+         "File with the template, or the name of one as chatml (default: the directory's)");
   option("--name", arguments->name,
          "Template among several (default: tool_use with tools, else default)");
   option("--date", arguments->date, "Date that the template sees, as 2026-01-31 (default: now)");

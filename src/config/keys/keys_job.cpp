@@ -5,6 +5,7 @@
 #include "src/config/config.hpp"
 #include "src/config/keys/key_table.hpp"
 #include "src/schedule/schedules.hpp"
+#include "src/text/template/named/named_templates.hpp"
 
 namespace triax {
 namespace {
@@ -66,7 +67,9 @@ void add_conversations(Keys& k) {
                      "tokens that train: what the assistant says, with its end of turn; all; or "
                      "the last answer"));
   k.push_back(obeyed("data.template", path, nullptr, anything(),
-                     "file with the chat template (Jinja), instead of the tokenizer's own"));
+                     "chat template, instead of the tokenizer's own: a file (Jinja), or the name "
+                     "of one that the program has (Axolotl's chat_template)")
+                  .or_words(named_template_names()));
   k.push_back(obeyed("data.template_date", string, nullptr, anything(),
                      "date that the chat template sees, as 2026-01-31 or 2026-01-31T12:00:00; a "
                      "template that writes the date needs it"));

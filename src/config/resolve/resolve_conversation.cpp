@@ -42,9 +42,14 @@ void find_template(Settings& s, const std::string& job_file, ErrorList& missing)
   const std::string key = "data.template";
   if (!s.has(key)) return;
   const std::string path = s.string(key);
-  const std::string found = named_input(
-      s, key, path, job_file,
-      fmt::format("no such file: {}. Set it to a file with a chat template", path), missing);
+  const std::vector<std::string>& names = s.table().find(key)->words;
+  if (std::ranges::find(names, path) != names.end()) return;
+  const std::string found =
+      named_input(s, key, path, job_file,
+                  fmt::format("no such file: {}. Set it to a file with a chat template, or to one "
+                              "of {}",
+                              path, fmt::join(names, ", ")),
+                  missing);
   if (!found.empty()) s.resolve(key, absolute_path(found), s.at(key).source);
 }
 

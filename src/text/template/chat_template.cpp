@@ -9,6 +9,7 @@
 
 #include "io/files/mapped_file.hpp"
 #include "io/files/sha256.hpp"
+#include "src/text/template/named/named_templates.hpp"
 
 namespace triax {
 namespace {
@@ -84,6 +85,11 @@ ChatTemplates::ChatTemplates(const TokenizerFiles& files) : place_(files.place) 
 
 ChatTemplates::ChatTemplates(const std::string& path, const TokenizerFiles& files) : place_(path) {
   read_special_tokens(files);
+  if (const NamedTemplate* const named = named_template(path)) {
+    add("default", path, named->text);
+    finish();
+    return;
+  }
   const MappedFile file(path);
   add("default", path, {reinterpret_cast<const char*>(file.data()), file.size()});
   file.check_length();

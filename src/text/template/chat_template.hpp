@@ -28,7 +28,8 @@ class ChatTemplates {
   /// tokenizer_config.json, else chat_template.json. UsageError with line and column for what the
   /// templates have beyond the supported part of Jinja.
   explicit ChatTemplates(const TokenizerFiles& files);
-  /// The template of a file, with the special tokens of `files`.
+  /// The template of a file, or that of a name (named_templates()), with the special tokens of
+  /// `files`.
   ChatTemplates(const std::string& path, const TokenizerFiles& files);
 
   bool empty() const { return templates_.empty(); }
