@@ -12,6 +12,7 @@
 #include "io/tokens/token_facts.hpp"
 #include "kernels/base/mpi/agree.hpp"
 #include "src/launch/run_directory.hpp"
+#include "src/text/template/chat_template.hpp"
 
 namespace triax {
 namespace {
@@ -37,16 +38,28 @@ RunTokenizer tokenizer_of_model(const ModelConfig& model) {
   }
 }
 
-// Adds what only the model's directory has, such as generation_config.json.
-void add_files(RunTokenizer& to, const RunTokenizer& model) {
-  TokenizerFiles files{.place = to.files.place, .tokenizer = {}, .bytes = to.files.bytes};
-  for (const char* name : {"generation_config.json", "chat_template.jinja"})
-    if (const std::string* bytes = model.files.find(name); bytes != nullptr)
-      files.bytes.emplace(name, *bytes);
-  if (files.bytes.size() == to.files.bytes.size()) return;
+// Replaces the files, of which some are not the tokenizer's own.
+void set_files(RunTokenizer& to, TokenizerFiles files) {
   RunTokenizer more = run_tokenizer(std::move(files));
   to.files.bytes = std::move(more.files.bytes);
   to.datasets = std::move(more.datasets);
+}
+
+// Adds what only the model's directory has, such as generation_config.json.
+void add_files(RunTokenizer& to, const RunTokenizer& model) {
+  TokenizerFiles files{.place = to.files.place, .tokenizer = {}, .bytes = to.files.bytes};
+  for (const char* name : {"generation_config.json", chat_template_file})
+    if (const std::string* bytes = model.files.find(name); bytes != nullptr)
+      files.bytes.emplace(name, *bytes);
+  if (files.bytes.size() == to.files.bytes.size()) return;
+  set_files(to, std::move(files));
+}
+
+// The model learns this template: it goes where the model goes.
+void set_chat_template(RunTokenizer& to, const std::string& text) {
+  TokenizerFiles files{.place = to.files.place, .tokenizer = {}, .bytes = to.files.bytes};
+  files.bytes[chat_template_file] = text;
+  set_files(to, std::move(files));
 }
 
 // On rank 0 alone. `resumed`: the checkpoint; empty: none.
@@ -160,7 +173,8 @@ class Choice {
 
 }  // namespace
 
-RunTokenizer choose_tokenizer(ProcessGrid& grid, const Config& config) {
+RunTokenizer choose_tokenizer(ProcessGrid& grid, const Config& config,
+                              const std::string& chat_template) {
   std::string resumed;
   agreed(grid, [&] {
     if (grid.rank() == 0) resumed = resume_file(config.checkpoint);
@@ -168,7 +182,10 @@ RunTokenizer choose_tokenizer(ProcessGrid& grid, const Config& config) {
   RunTokenizer chosen;
   try {
     agreed(grid, [&] {
-      if (grid.rank() == 0) chosen = Choice(config, resumed).make();
+      if (grid.rank() != 0) return;
+      chosen = Choice(config, resumed).make();
+      if (!chat_template.empty() && !chosen.format.empty())
+        set_chat_template(chosen, chat_template_text(chat_template));
     });
   } catch (const UsageError&) {
     throw;

@@ -66,7 +66,10 @@ void resume_requeued(StartUp& start) {
 }
 
 void choose_tokens(StartUp& start) {
-  start.tokenizer = choose_tokenizer(start.grid, start.config);
+  const ConversationConfig& lines = start.conversation;
+  const bool chats = lines.format == "chat" || lines.format == "preference";
+  start.tokenizer =
+      choose_tokenizer(start.grid, start.config, chats ? lines.template_file : std::string());
   start.config.data.tokenizer_hash = start.tokenizer.hash;
   start.config.data.end_token = start.tokenizer.end_token;
 }

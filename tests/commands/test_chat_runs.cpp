@@ -156,11 +156,14 @@ TEST_F(SplitRuns, ResumeWithTheBestValidation) {
 }
 
 TEST_F(SplitRuns, ArePlannedAndShown) {
+  // The buffers count the memory of the process that plans, too.
   const auto memory = [&](const std::string& keys) {
-    return nlohmann::json::parse(
+    auto plan = nlohmann::json::parse(
         triax("train " + job() + " --dry-run --json " + keys + " 2>/dev/null").text);
+    for (auto& rank : plan.at("ranks")) rank.at("device").erase("buffers");
+    return plan;
   };
-  EXPECT_EQ(memory(split_).at("ranks"), memory(by_hand()).at("ranks"));
+  EXPECT_EQ(memory(split_), memory(by_hand()));
   const auto shown = [&](const std::string& keys) {
     return nlohmann::json::parse(show("--json --valid --sample 1 " + keys + " 2>/dev/null").text);
   };

@@ -184,5 +184,20 @@ TEST(StepPlansOfAJob, AScheduleThatDoesNotFitIsTheUsersError) {
   EXPECT_THROW(step_plans(config), UsageError);
 }
 
+// Lines of data.validation_fraction are no files before the run prepares them.
+TEST(StepPlansOfAJob, EvaluateWhereTheRunValidates) {
+  PlacedConfig config = golden_config({.pipeline = 2, .micro = 1});
+  ASSERT_TRUE(config.data.valid.empty());
+  config.run.eval_interval = 0;
+  EXPECT_FALSE(validates(config));
+  EXPECT_TRUE(step_plans(config).evaluation.empty());
+  config.run.eval_interval = 10;
+  const StepPlans split = step_plans(config);
+  config.data.valid = {"valid.bin"};
+  EXPECT_TRUE(validates(config));
+  EXPECT_FALSE(split.evaluation.empty());
+  EXPECT_EQ(split.evaluation.size(), step_plans(config).evaluation.size());
+}
+
 }  // namespace
 }  // namespace triax::test

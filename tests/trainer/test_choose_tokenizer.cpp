@@ -3,6 +3,7 @@
 
 #include "io/checkpoint/checkpoint_writer.hpp"
 #include "io/tokens/token_facts.hpp"
+#include "src/text/template/chat_template.hpp"
 #include "tests/io/rank_fixtures.hpp"
 #include "tests/support/job_builder.hpp"
 
@@ -106,6 +107,24 @@ TEST_F(ChooseTokenizer, IsTheModelsWithItsOtherFiles) {
   EXPECT_EQ(chosen().datasets.size(), 2U);
   config_.data.tokenizer = golden + "llama3";
   EXPECT_EQ(chosen().datasets.size(), 2U) << "generation_config.json of the model, too";
+}
+
+// The model is asked as it was trained: checkpoints and exports have the template of the run.
+TEST_F(ChooseTokenizer, HasTheChatTemplateOfTheRun) {
+  model_with("llama3");
+  const auto found = [&](const std::string& chat_template) {
+    ProcessGrid grid(MPI_COMM_WORLD, {.data = world_size()}, {}, 60.0, MemorySpace::host);
+    return choose_tokenizer(grid, config_, chat_template);
+  };
+  const RunTokenizer own = found(""), named = found("chatml");
+  EXPECT_EQ(named.hash, own.hash);
+  EXPECT_EQ(named.format, own.format);
+  EXPECT_EQ(named.datasets.size(), own.datasets.size() + 1);
+  checkpoint_with(named);
+  const RunTokenizer resumed = found("");
+  EXPECT_EQ(resumed.datasets.size(), named.datasets.size());
+  if (world_rank() != 0) return;
+  EXPECT_EQ(*resumed.files.find("chat_template.jinja"), chat_template_text("chatml"));
 }
 
 TEST_F(ChooseTokenizer, RefusesDataOfAnotherTokenizer) {

@@ -18,7 +18,6 @@ using jinja::Dict;
 using jinja::Value;
 using nlohmann::ordered_json;
 
-constexpr const char* template_file = "chat_template.jinja";
 constexpr std::string_view more_templates = "additional_chat_templates/";
 // Objects of tokenizer_config.json whose entries are variables as the keys *_token are.
 constexpr std::array named_tokens = {"extra_special_tokens", "model_specific_special_tokens"};
@@ -74,6 +73,16 @@ Value messages_of(const ordered_json& messages) {
 
 }  // namespace
 
+std::string chat_template_text(const std::string& name_or_file) {
+  if (const NamedTemplate* const named = named_template(name_or_file))
+    return std::string(named->text);
+  const MappedFile file(name_or_file);
+  std::string text(reinterpret_cast<const char*>(file.data()),
+                   static_cast<std::size_t>(file.size()));
+  file.check_length();
+  return text;
+}
+
 ChatTemplates::ChatTemplates(const TokenizerFiles& files) : place_(files.place) {
   read_special_tokens(files);
   if (!add_files(files)) {
@@ -83,16 +92,10 @@ ChatTemplates::ChatTemplates(const TokenizerFiles& files) : place_(files.place) 
   finish();
 }
 
-ChatTemplates::ChatTemplates(const std::string& path, const TokenizerFiles& files) : place_(path) {
+ChatTemplates::ChatTemplates(const std::string& name_or_file, const TokenizerFiles& files)
+    : place_(name_or_file) {
   read_special_tokens(files);
-  if (const NamedTemplate* const named = named_template(path)) {
-    add("default", path, named->text);
-    finish();
-    return;
-  }
-  const MappedFile file(path);
-  add("default", path, {reinterpret_cast<const char*>(file.data()), file.size()});
-  file.check_length();
+  add("default", name_or_file, chat_template_text(name_or_file));
   finish();
 }
 
@@ -119,8 +122,8 @@ void ChatTemplates::add(const std::string& name, const std::string& file, std::s
 }
 
 bool ChatTemplates::add_files(const TokenizerFiles& files) {
-  if (const std::string* const text = files.find(template_file); text != nullptr)
-    add("default", files.path(template_file), *text);
+  if (const std::string* const text = files.find(chat_template_file); text != nullptr)
+    add("default", files.path(chat_template_file), *text);
   for (const auto& [name, text] : files.bytes)
     if (name.starts_with(more_templates) && name.ends_with(".jinja"))
       add(name.substr(more_templates.size(), name.size() - more_templates.size() - 6),

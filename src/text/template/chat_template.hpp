@@ -22,15 +22,20 @@ struct Conversation {
   bool add_generation_prompt = false;
 };
 
+/// File of a model's directory with its chat template.
+inline constexpr const char* chat_template_file = "chat_template.jinja";
+
+/// The text of the template of a name (named_templates()), or of a file.
+std::string chat_template_text(const std::string& name_or_file);
+
 class ChatTemplates {
  public:
   /// The templates that files have: chat_template.jinja with additional_chat_templates/, else
   /// tokenizer_config.json, else chat_template.json. UsageError with line and column for what the
   /// templates have beyond the supported part of Jinja.
   explicit ChatTemplates(const TokenizerFiles& files);
-  /// The template of a file, or that of a name (named_templates()), with the special tokens of
-  /// `files`.
-  ChatTemplates(const std::string& path, const TokenizerFiles& files);
+  /// The template that chat_template_text() gives, with the special tokens of `files`.
+  ChatTemplates(const std::string& name_or_file, const TokenizerFiles& files);
 
   bool empty() const { return templates_.empty(); }
   std::vector<std::string> names() const;  // "default", "tool_use", ...

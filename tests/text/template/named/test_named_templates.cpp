@@ -32,7 +32,7 @@ Conversation turns_of(const ordered_json& messages, const ordered_json& tools, b
           .add_generation_prompt = prompt};
 }
 
-// What the assistant says, with its end of turn, between the marks of the template.
+// Marks are around the assistant's texts, each with its end of turn.
 void expect_answers(const jinja::Rendered& rendered, const ordered_json& messages) {
   std::size_t answers = 0;
   for (const ordered_json& message : messages) {

@@ -9,7 +9,7 @@ import sys
 
 import transformers.utils.chat_template_utils as chat
 
-OUT = pathlib.Path(__file__).resolve().parent / "templates" / "named.json"
+OUT = pathlib.Path(__file__).resolve().parent / "named.json"
 NAMED = OUT.parents[3] / "src" / "text" / "template" / "named"
 SPECIAL = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>"}
 
