@@ -168,7 +168,8 @@ TEST(SampleEncoder, PairsTrainTheirAnswersAlone) {
   for (const char* name : {"chatml", "chatml-marked"})
     EXPECT_EQ(trained_of(context_of(name, config), line), "two<|im_end|> / 2<|im_end|>") << name;
   const ordered_json texts = {{"prompt", "2+2="}, {"chosen", "4"}, {"rejected", "5"}};
-  EXPECT_EQ(trained_of(context_of("chatml", config), texts), "4</s> / 5</s>");
+  const std::vector<std::string> with_end = {"<|im_start|>", "<|im_end|>", "</s>"};
+  EXPECT_EQ(trained_of(context_of("chatml", config, long_row, with_end), texts), "4</s> / 5</s>");
   const ChatContext plain = chat_context(chat_files("qwen2", {"</s>"}, ""), config, long_row);
   EXPECT_EQ(trained_of(plain, texts), "4</s> / 5</s>");
   EXPECT_THAT(error_of([&] { (void)SampleEncoder(plain).encode(line); }),
