@@ -272,8 +272,10 @@ class Reader {
                                  fmt::format("{}", fmt::join(all_last_parts(), ", ")));
   }
   bool names_none(const std::string& word) {
-    return std::ranges::none_of(
-        maps_, [&](const std::string& map) { return names_module(json::array({word}), map); });
+    const auto named = [&](const std::string& module) {
+      return names_module(json::array({word}), module);
+    };
+    return std::ranges::none_of(maps_, named) && std::ranges::none_of(lora_.saved, named);
   }
   std::vector<std::string> all_last_parts() const { return last_parts_of(maps_); }
 
