@@ -79,17 +79,19 @@ void add_train(CLI::App& app, CommandContext& context) {
   add_overrides(command, arguments->job.overrides);
   command->add_flag("--print-plan", arguments->print_plan,
                     "Print the instructions of a step for each stage, and stop");
-  command
-      ->add_flag("--print-schedule", arguments->print_schedule,
-                 "Print the order of forward and backward passes on each stage as CSV, and stop; "
-                 "changed, it is a schedule: parallel.schedule=file:ORDER.csv")
-      ->excludes("--print-plan");
   command->add_flag(
       "--dry-run", arguments->dry_run,
       "Print the memory of each rank by kind and the messages of a step, and stop; status 2 where "
       "the job does not fit");
   command->add_flag("--json", arguments->json,
                     "With --dry-run or --print-plan: print JSON, one object of what both have");
+  command
+      ->add_flag("--print-schedule", arguments->print_schedule,
+                 "Print the order of forward and backward passes on each stage as CSV, and stop; "
+                 "changed, it is a schedule: parallel.schedule=file:ORDER.csv")
+      ->excludes("--print-plan")
+      ->excludes("--dry-run")
+      ->excludes("--json");
   command
       ->add_option("--ranks-per-node", arguments->ranks_per_node,
                    "With --dry-run or --print-plan in one process: ranks per node, which must fit "

@@ -68,7 +68,9 @@ void read_line(std::string_view text, int line, Plans& order) {
     fail(line, "there is no operation \"" + std::string(fields[1]) +
                    "\". Take F (forward), B (backward) or W (weight gradient)");
   const int stage = number(fields[0], "stage", line);
-  if (stage >= most_stages) fail(line, "there are not so many stages: " + std::string(fields[0]));
+  if (stage >= most_stages)
+    fail(line, "the stage is " + std::string(fields[0]) + " and must be below " +
+                   std::to_string(most_stages));
   if (stage >= std::ssize(order)) order.resize(static_cast<std::size_t>(stage) + 1);
   order[static_cast<std::size_t>(stage)].push_back(
       {*kind, number(fields[2], "chunk", line), all, number(fields[3], "microbatch", line)});
@@ -170,9 +172,9 @@ void check_stage(const Plan& plan, int stage, int chunks, int microbatches, bool
   for (const Op& op : plan) {
     if (op.chunk >= chunks || op.microbatch >= microbatches)
       throw std::invalid_argument(
-          where + name_of(op) + " is too much: the job has " + std::to_string(chunks) +
-          " chunks per stage (parallel.chunks) and " + std::to_string(microbatches) +
-          " micro-batches (gradient_accumulation_steps)");
+          where + name_of(op) + " is outside of the job, which has chunks 0 to " +
+          std::to_string(chunks - 1) + " (parallel.chunks) and micro-batches 0 to " +
+          std::to_string(microbatches - 1) + " (gradient_accumulation_steps)");
     int& expected = next[{op.chunk, op.kind}];
     if (op.microbatch != expected)
       throw std::invalid_argument(
@@ -204,12 +206,14 @@ Plans order_of_text(const std::string& text) {
   Plans order;
   bool headed = false;
   int line = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
+  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";  // a spreadsheet's
+  for (std::size_t begin = text.starts_with(byte_order_mark) ? 3 : 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string_view content = trimmed(std::string_view(text).substr(begin, end - begin));
+    const std::string_view whole = std::string_view(text).substr(begin, end - begin);
+    const std::string_view content = trimmed(whole.substr(0, whole.find('#')));
     begin = end + 1;
     ++line;
-    if (content.empty() || content.front() == '#') continue;
+    if (content.empty()) continue;
     if (headed)
       read_line(content, line, order);
     else if (content != heading)

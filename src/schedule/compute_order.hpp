@@ -12,8 +12,9 @@ namespace triax {
 std::string text_of_order(const Plans& order);
 
 /// The plans of such a text: the instructions of a stage run in the order of its lines, wherever
-/// those of other stages stand. Blank lines, lines that begin with #, blanks around fields and
-/// carriage returns are passed over. std::invalid_argument ("line 7: ...") for anything else.
+/// those of other stages stand. Blank lines, text behind a #, blanks around fields, carriage
+/// returns and a byte order mark are passed over. std::invalid_argument ("line 7: ...") for
+/// anything else.
 Plans order_of_text(const std::string& text);
 
 /// Whether some instruction is a WeightGradient; then each Backward has one.

@@ -55,7 +55,8 @@ TEST_F(PlannedJob, AScheduleIsPrintedAndReadBack) {
   EXPECT_THAT(order.text, StartsWith("stage,operation,chunk,microbatch\n0,F,0,0\n"));
   const std::string file = directory_.file("order.csv", order.text);
   const Outcome plan = on_job("train", "--print-plan 2>/dev/null" + pipeline + "zero-bubble");
-  const Outcome back = on_job("train", "--print-plan 2>/dev/null" + pipeline + "file:" + file);
+  const Outcome back =
+      on_job("train", "--print-plan 2>/dev/null" + pipeline + shell_word("file:" + file));
   EXPECT_EQ(back.status, 0) << back.text;
   EXPECT_EQ(back.text, plan.text);
   const Outcome both = on_job("train", "--print-plan --print-schedule");

@@ -104,8 +104,9 @@ void add_parallel(Keys& k) {
                      "order of the pipeline's work; zero-bubble: 1f1b whose weight gradients fill "
                      "the waits, for ZeRO-0 and ZeRO-1; file:ORDER.csv: an order by hand, as "
                      "triax train --print-schedule writes it"));
-  k.push_back(obeyed("parallel.chunks", integer, 1, from_to(1, 1e6),
-                     "model chunks per pipeline stage; more than 1 needs gpipe or interleaved"));
+  k.push_back(
+      obeyed("parallel.chunks", integer, 1, from_to(1, 1e6),
+             "model chunks per pipeline stage; more than 1 needs gpipe, interleaved or file:"));
   k.push_back(obeyed("parallel.stage_layers", numbers, nullptr, from_to(1, 1e6),
                      "transformer blocks of each pipeline stage, or of each of pipeline x chunks "
                      "model chunks in the model's order; unset: as even in FLOPs as can be; "
