@@ -27,6 +27,16 @@ StateOptions state_on(const ProcessGrid& grid, DType type) {
           .space = grid.space()};
 }
 
+// The model, if it can be computed where the grid computes.
+const ModelConfig& checked(const ModelConfig& model, const ProcessGrid& grid) {
+  if (model.lora.dora && grid.space() == MemorySpace::device)
+    throw UsageError("the adapters have magnitudes (use_dora)",
+                     "their norms are computed on CPUs alone",
+                     "Set --device cpu, or export the model first (triax checkpoint export FILE "
+                     "--to huggingface DIR)");
+  return model;
+}
+
 // The loaded weights of `store`.
 ParameterStore& loaded(const Stream& stream, const ModelConfig& model, ParameterStore& store,
                        const GridModel::Load& load) {
@@ -38,7 +48,7 @@ ParameterStore& loaded(const Stream& stream, const ModelConfig& model, Parameter
 
 GridModel::GridModel(const ModelConfig& model, ProcessGrid& grid, std::int64_t context,
                      const Load& load, const HeldWeights& held)
-    : model_(frozen(model, held)),
+    : model_(frozen(checked(model, grid), held)),
       context_(context),
       grid_(grid),
       stream_(grid.space()),

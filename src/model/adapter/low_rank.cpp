@@ -6,9 +6,11 @@
 #include <utility>
 
 #include "kernels/activation/elementwise.hpp"
+#include "kernels/matmul/row_matmul.hpp"
 #include "kernels/random/dropout.hpp"
 #include "kernels/random/random.hpp"
 #include "src/model/layer.hpp"
+#include "src/model/packed/packed_rows.hpp"
 
 namespace triax {
 namespace {
@@ -140,11 +142,16 @@ std::size_t LowRank::scratch_bytes(const BatchShape& shape) const {
   return measure([&](Arena& arena) {
     arena.take("adapter", shape.type, {shape.rows, rank_});
     if (dropout_ > 0.0F) arena.take("adapter dropout", shape.type, {shape.rows, inputs_});
+    if (packed_context(shape) > 0) arena.take("adapter output", shape.type, {shape.rows, outputs_});
   });
 }
 
 Tensor LowRank::narrow(const Context& ctx) const {
   return ctx.scratch.take("adapter", ctx.shape.type, {ctx.shape.rows, rank_});
+}
+
+Tensor LowRank::added(const Context& ctx) const {
+  return ctx.scratch.take("adapter output", ctx.shape.type, {ctx.shape.rows, outputs_});
 }
 
 // A mask numbers the elements of (tokens, global inputs), so a row of some inputs is one range.
@@ -163,9 +170,21 @@ Tensor LowRank::dropped(const Context& ctx, const Tensor& x) const {
   return y;
 }
 
+// Each row has the same bits in whatever company it is computed.
+void LowRank::forward_rows(const Context& ctx, const Tensor* weights, const Tensor& x,
+                           const Tensor& y) const {
+  const Tensor u = narrow(ctx), sum = added(ctx);
+  row_matmul(ctx.stream, u, x, weights[0].transposed());
+  scale(ctx.stream, u, u, scale_);
+  row_matmul(ctx.stream, sum, u, weights[1].transposed());
+  const Tensor own = own_outputs(y);
+  residual_forward(ctx.stream, own, own, sum, {});
+}
+
 void LowRank::forward(const Context& ctx, const Tensor* weights, const Tensor& x,
                       const Tensor& y) const {
   const ArenaScope scope(ctx.scratch);
+  if (packed_rows(ctx) != nullptr) return forward_rows(ctx, weights, x, y);
   const Tensor u = narrow(ctx);
   matmul(ctx.stream, u, dropped(ctx, x), weights[0].transposed());
   scale(ctx.stream, u, u, scale_);

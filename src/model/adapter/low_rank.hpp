@@ -57,6 +57,9 @@ class LowRank {
  private:
   LowRank(const LoraConfig& lora, std::string module);
   Tensor narrow(const Context& ctx) const;  // (rows, r) of scratch
+  Tensor added(const Context& ctx) const;   // (rows, outputs) of scratch, for packed rows
+  void forward_rows(const Context& ctx, const Tensor* weights, const Tensor& x,
+                    const Tensor& y) const;
 
   std::string module_;
   std::int64_t rank_;
