@@ -6,6 +6,8 @@
 
 #include <array>
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <vector>
 
 #include "kernels/base/mpi/agree.hpp"
 #include "src/comm/launch/isa_of_job.hpp"
@@ -85,6 +87,12 @@ void count_steps(StartUp& start) {
   count_steps_of_epochs(start.grid, start.job, start.config);
 }
 
+std::string with_stage_layers(const std::string& job, const std::vector<int>& blocks) {
+  auto root = nlohmann::ordered_json::parse(job);
+  root["parallel"]["stage_layers"] = blocks;
+  return root.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
 // Micro-batches of a block's first MLP product, which a rank computes meanwhile for a third of a
 // second.
 void share_out_stages(StartUp& start) {
@@ -97,6 +105,8 @@ void share_out_stages(StartUp& start) {
          [&] { rate = product_rate(size, config.precision.type, config.place.space, 0.3); });
   const std::vector<double> speeds = stage_speeds(start.grid, rate);
   config.parallel.stage_layers = blocks_by_speed(config, speeds);
+  start.job.resolved =
+      with_stage_layers(start.job.resolved, config.parallel.stage_layers);  // for job.json
   spdlog::info("parallel.stage_layers by-speed: stages of speed {:.2f} have {} blocks",
                fmt::join(speeds, ", "), fmt::join(config.parallel.stage_layers, ", "));
 }

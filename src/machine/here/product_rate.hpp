@@ -2,6 +2,7 @@
 #pragma once
 // Speed of this rank's matrix products, measured.
 #include <cstdint>
+#include <functional>
 
 #include "kernels/base/device/device.hpp"
 
@@ -16,8 +17,11 @@ struct ProductSize {
   }
 };
 
-/// FLOP/s of the product in `type` on `space`, over `seconds` of repetition after a first one, with
-/// all that disturbs it meanwhile. Requires a KernelRuntime; on a device, a bound one.
+/// FLOP/s of the quickest product in `type` on `space` in `seconds` of repetition: what the rank
+/// can do when nothing disturbs it. Requires a KernelRuntime; on a device, a bound one.
 double product_rate(const ProductSize& size, DType type, MemorySpace space, double seconds);
+
+/// Least seconds of a call, of calls for `seconds` after a first one.
+double least_seconds(double seconds, const std::function<void()>& body);
 
 }  // namespace triax
