@@ -3,6 +3,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "io/files/shell_word.hpp"
 #include "io/tokens/token_facts.hpp"
 #include "kernels/base/mpi/agree.hpp"
+#include "src/data/chat/end_of_turn.hpp"
 #include "src/launch/run_directory.hpp"
 #include "src/text/template/chat_template.hpp"
 
@@ -18,6 +20,7 @@ namespace triax {
 namespace {
 
 constexpr int vocabulary_of_bytes = 256;
+constexpr const char* generation_config_file = "generation_config.json";
 
 // "gpt2/ (SHA-256 1a2b...)"
 std::string shown(const std::string& name, const std::string& hash) {
@@ -48,17 +51,37 @@ void set_files(RunTokenizer& to, TokenizerFiles files) {
 // Adds what only the model's directory has, such as generation_config.json.
 void add_files(RunTokenizer& to, const RunTokenizer& model) {
   TokenizerFiles files{.place = to.files.place, .tokenizer = {}, .bytes = to.files.bytes};
-  for (const char* name : {"generation_config.json", chat_template_file})
+  for (const char* name : {generation_config_file, chat_template_file})
     if (const std::string* bytes = model.files.find(name); bytes != nullptr)
       files.bytes.emplace(name, *bytes);
   if (files.bytes.size() == to.files.bytes.size()) return;
   set_files(to, std::move(files));
 }
 
-// The model learns this template: it goes where the model goes.
-void set_chat_template(RunTokenizer& to, const std::string& text) {
+// Adds the token to those at which generation stops (eos_token_id, a number or a list of them).
+void add_end(TokenizerFiles& files, std::int32_t token) {
+  std::string& text = files.bytes[generation_config_file];
+  auto config = nlohmann::ordered_json::parse(text, nullptr, false);
+  if (!config.is_object()) config = nlohmann::ordered_json::object();
+  auto& ends = config["eos_token_id"];
+  if (!ends.is_array())
+    ends = ends.is_null() ? nlohmann::ordered_json::array() : nlohmann::ordered_json::array({ends});
+  if (std::find(ends.begin(), ends.end(), token) == ends.end()) ends.push_back(token);
+  text = config.dump(2) + "\n";
+}
+
+// The model learns this template: it goes where the model goes, and answers end as they do in it.
+void set_chat_template(RunTokenizer& to, const std::string& name) {
   TokenizerFiles files{.place = to.files.place, .tokenizer = {}, .bytes = to.files.bytes};
-  files.bytes[chat_template_file] = text;
+  const OpenedTokenizer opened = open_with_facts(files);
+  const auto end = end_of_turn(ChatTemplates(name, files), *opened.tokenizer);
+  if (end && end != opened.tokenizer->end_token()) {
+    if (opened.tokenizer->end_token()) add_end(files, *opened.tokenizer->end_token());
+    add_end(files, *end);
+    spdlog::info("data.template: answers end with {}, which is added to eos_token_id of {}",
+                 opened.tokenizer->token(*end), generation_config_file);
+  }
+  files.bytes[chat_template_file] = chat_template_text(name);
   set_files(to, std::move(files));
 }
 
@@ -185,7 +208,7 @@ RunTokenizer choose_tokenizer(ProcessGrid& grid, const Config& config,
       if (grid.rank() != 0) return;
       chosen = Choice(config, resumed).make();
       if (!chat_template.empty() && !chosen.format.empty())
-        set_chat_template(chosen, chat_template_text(chat_template));
+        set_chat_template(chosen, chat_template);
     });
   } catch (const UsageError&) {
     throw;

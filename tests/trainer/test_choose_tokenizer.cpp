@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/trainer/choose_tokenizer.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "io/checkpoint/checkpoint_writer.hpp"
 #include "io/tokens/token_facts.hpp"
 #include "src/text/template/chat_template.hpp"
@@ -125,6 +127,20 @@ TEST_F(ChooseTokenizer, HasTheChatTemplateOfTheRun) {
   EXPECT_EQ(resumed.datasets.size(), named.datasets.size());
   if (world_rank() != 0) return;
   EXPECT_EQ(*resumed.files.find("chat_template.jinja"), chat_template_text("chatml"));
+}
+
+// A model that learned a template stops where the template ends an answer.
+TEST_F(ChooseTokenizer, AnswersEndAsTheTemplateEndsThem) {
+  model_with("llama3");
+  ProcessGrid grid(MPI_COMM_WORLD, {.data = world_size()}, {}, 60.0, MemorySpace::host);
+  const RunTokenizer phi = choose_tokenizer(grid, config_, "phi_3");
+  const RunTokenizer other = choose_tokenizer(grid, config_, "chatml");
+  if (world_rank() != 0) return;
+  const auto end = open_tokenizer(golden + "llama3")->id_of("<|end|>");
+  ASSERT_TRUE(end);
+  EXPECT_EQ(nlohmann::json::parse(*phi.files.find("generation_config.json")),
+            (nlohmann::json{{"eos_token_id", {*end}}}));
+  EXPECT_EQ(*other.files.find("generation_config.json"), "{}") << "it has no <|im_end|>";
 }
 
 TEST_F(ChooseTokenizer, RefusesDataOfAnotherTokenizer) {

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The token at which a model that learned a chat template stops.
+#include <cstdint>
+#include <optional>
+
+#include "src/text/template/chat_template.hpp"
+#include "src/text/tokenizer.hpp"
+
+namespace triax {
+
+/// The first special token that the template puts behind what the assistant says; none: it puts
+/// none, or renders no plain conversation.
+std::optional<std::int32_t> end_of_turn(const ChatTemplates& templates, const Tokenizer& tokenizer);
+
+}  // namespace triax
