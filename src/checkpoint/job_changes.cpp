@@ -185,8 +185,11 @@ std::vector<std::string> job_changes(const std::string& there, const std::string
     if (of_one_type(old_values, new_values, path)) continue;
     const std::string from = shown(old_values, path);
     const std::string to = shown(new_values, path);
-    lines.push_back(
-        fmt::format("resumed with another {}: {} in the checkpoint, {} now", path, from, to));
+    lines.push_back(fmt::format("resumed with another {}: {} in the checkpoint, {} now{}", path,
+                                from, to,
+                                path == "data.validation_fraction"
+                                    ? ": lines that have trained may be among those that validate"
+                                    : ""));
   }
   return lines;
 }

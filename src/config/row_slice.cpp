@@ -68,4 +68,17 @@ std::optional<RowSlice> row_slice(const std::string& text) {
   return slice;
 }
 
+namespace {
+
+bool ends_before(const RowSlice& a, const RowSlice& b) {
+  return a.end && b.begin && a.percent == b.percent && (*a.end < 0) == (*b.begin < 0) &&
+         *a.end <= *b.begin;
+}
+
+}  // namespace
+
+bool are_apart(const RowSlice& a, const RowSlice& b) {
+  return ends_before(a, b) || ends_before(b, a);
+}
+
 }  // namespace triax

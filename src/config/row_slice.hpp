@@ -30,6 +30,10 @@ struct RowSlice {
 /// "BEGIN:END", which row_slice() reads.
 std::string text_of(const RowSlice& slice);
 
+/// Whether the slices share no row, however many there are, as ":90%" and "90%:". False where that
+/// depends on their number.
+bool are_apart(const RowSlice& a, const RowSlice& b);
+
 /// The slice that a text is, as ":1000", "10%:90%" or "-5%:"; none: it is no slice.
 std::optional<RowSlice> row_slice(const std::string& text);
 

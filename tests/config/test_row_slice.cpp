@@ -47,6 +47,19 @@ TEST(RowSlice, OtherTextsAreNone) {
     EXPECT_FALSE(row_slice(text)) << text;
 }
 
+TEST(RowSlice, SomeAreApartWhateverTheCount) {
+  const auto apart = [](const char* a, const char* b) {
+    return are_apart(*row_slice(a), *row_slice(b)) && are_apart(*row_slice(b), *row_slice(a));
+  };
+  EXPECT_TRUE(apart(":90%", "90%:"));
+  EXPECT_TRUE(apart(":1000", "1000:2000"));
+  EXPECT_TRUE(apart(":-100", "-100:"));
+  EXPECT_FALSE(apart(":90%", "50%:"));
+  EXPECT_FALSE(apart(":100", "90%:")) << "it depends on the count";
+  EXPECT_FALSE(apart(":100", "-100:")) << "it depends on the count";
+  EXPECT_FALSE(apart(":", ":"));
+}
+
 TEST(RowSlice, SomeDependOnTheCount) {
   for (const char* text : {":", ":1000", "5:10", "7:"}) {
     EXPECT_FALSE(row_slice(text)->depends_on_count()) << text;

@@ -12,6 +12,7 @@
 #include "src/config/resolve/resolve.hpp"
 #include "src/config/resolve/sources.hpp"
 #include "src/config/rope_kinds.hpp"
+#include "src/config/row_slice.hpp"
 #include "src/config/source/absolute_path.hpp"
 #include "src/config/source/file_look.hpp"
 #include "src/config/source/find_input.hpp"
@@ -140,6 +141,19 @@ std::string named_input(Settings& settings, const std::string& key, const std::s
   return found;
 }
 
+namespace {
+
+// Training and validation may then read other lines of the same files.
+bool slices_are_apart(const Settings& s) {
+  const auto slice = [&](const char* key) {
+    return s.has(key) && s.sound({key}) ? row_slice(s.string(key)) : std::nullopt;
+  };
+  const auto train = slice("data.train_rows"), valid = slice("data.valid_rows");
+  return train && valid && are_apart(*train, *valid);
+}
+
+}  // namespace
+
 void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_file,
                    ErrorList& errors, ErrorList& missing) {
   if (s.is_auto("data.seq_length"))
@@ -162,7 +176,7 @@ void resolve_files(Settings& s, const ModelConfig& m, const std::string& job_fil
   if ((!s.has("data.train") || train.empty()) && s.sound({"data.train"}))
     s.error(errors, "data.train",
             "missing. Name a file, a pattern (\"corpus/*.bin\") or a list of them");
-  warn_of_repeated(s, train, valid);
+  warn_of_repeated(s, train, slices_are_apart(s) ? std::vector<std::string>{} : valid);
   auto files = train;
   files.insert(files.end(), valid.begin(), valid.end());
   find_tokenizer(s, job_file, missing);

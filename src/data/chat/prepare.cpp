@@ -181,6 +181,11 @@ class Preparation {
           fmt::format("{}: there is no sample", lines),
           fmt::format("data.validation_fraction is {}, and no line falls on this side", fraction),
           "Set another fraction, or name validation files in data.valid");
+    if (counts.without_answer == 0)
+      throw UsageError(fmt::format("{} has no lines", lines),
+                       "the files are empty, or a slice of them (data.train_rows, "
+                       "data.valid_rows) takes no line",
+                       "Name other files, or another slice");
     if (context_.pairs())
       throw UsageError(none,
                        fmt::format("the prompt of {} pairs leaves no room for an answer within {} "
