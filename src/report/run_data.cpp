@@ -114,7 +114,8 @@ void add_event(RunData& run, const json& line) {
   } else if (kind == "done") {
     event.text = "all steps are done";
   }
-  run.ended = kind == "stop" || kind == "done";
+  if (kind == "start") run.ended = false;
+  if (kind == "stop" || kind == "done") run.ended = true;
   run.events.push_back(event);
 }
 

@@ -87,7 +87,7 @@ RunEnd Trainer::run(RunRequests::Clock::time_point started) {
   checkpoints_.give_back_memory();
   if (leader()) record_->pause();
   report_messages(grid_, seconds.count());
-  report_straggler(step, seconds.count());
+  if (!straggler_named_) report_straggler(step, seconds.count());
   if (end != RunEnd::stopped) {
     log_best();
     export_weights(checkpoints_.newest() == step

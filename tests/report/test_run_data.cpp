@@ -48,11 +48,15 @@ TEST(RunData, ReadsEventsAndNamesARunThatEndedWithoutNotice) {
 
 TEST(RunData, NamesTheRankThatOthersWaitFor) {
   const RunFixture fixture(10);
+  fixture.event("start", {{"step", 0}, {"steps", 30}, {"ranks", 4}});
+  fixture.event("stop", {{"step", 4}, {"by", "SIGUSR1"}, {"unsaved", ""}});
   fixture.event("straggler", {{"step", 4}, {"text", "the others wait for rank 2"}});
   const RunData run = read_run(fixture.directory());
-  ASSERT_EQ(run.events.size(), 1U);
-  EXPECT_EQ(run.events[0].kind, "straggler");
-  EXPECT_EQ(run.events[0].text, "the others wait for rank 2");
+  ASSERT_EQ(run.events.size(), 3U);
+  EXPECT_TRUE(run.ended);
+  const auto found = std::ranges::find(run.events, "straggler", &RunEvent::kind);
+  ASSERT_NE(found, run.events.end());
+  EXPECT_EQ(found->text, "the others wait for rank 2");
 }
 
 TEST(RunData, NamesSkippedStepsSpikesAndRollbacks) {
