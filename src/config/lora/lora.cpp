@@ -296,6 +296,7 @@ class Reader {
     const json all = usual_keys();
     for (const auto& [key, usual] : all.items()) keys[key] = at(key.c_str(), usual);
     keys["target_modules"] = targets_;
+    if (json& saved = keys["modules_to_save"]; saved.is_string()) saved = json::array({saved});
     keys["layers_to_transform"] = layers_;
     keys["fan_in_fan_out"] = family_of(model_).block.order == WeightOrder::input_output;
     lora_.keys = keys.dump();
