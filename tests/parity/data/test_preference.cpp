@@ -163,7 +163,9 @@ TEST_F(PreferenceRuns, ACheckpointOfAnotherLossIsNoReference) {
   auto first = job("run", "simpo");
   first["run"]["steps"] = 1;
   train_to_the_end(first);
-  EXPECT_THAT(error_of([&] { train_to_the_end(job("run")); }),
+  auto second = job("run");
+  second["checkpoint"]["resume"] = directory_.path("run/checkpoints/step-000001.h5");
+  EXPECT_THAT(error_of([&] { train_to_the_end(second); }),
               HasSubstr("the checkpoint was trained by loss.type \"simpo\", without a reference"));
 }
 
