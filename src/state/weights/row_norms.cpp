@@ -45,7 +45,8 @@ void RowNorms::read(const std::string& tensor, std::int64_t begin, const Tensor&
     add_columns(weight, found->second, begin, squares);
   else
     add_rows(weight, found->second, begin, squares);
-  norms_of_squares(host_, out.flat(), squares, type_);
+  // Not rounded to the run's type: the master copy is the norm, the stored one is rounded from it.
+  norms_of_squares(host_, out.flat(), squares, DType::f32);
 }
 
 void RowNorms::take(const std::string& weight, std::int64_t begin, const Tensor& out) const {
