@@ -73,8 +73,8 @@ void add_end(TokenizerFiles& files, std::int32_t token) {
 // The model learns this template: it goes where the model goes, and answers end as they do in it.
 void set_chat_template(RunTokenizer& to, const std::string& name) {
   TokenizerFiles files{.place = to.files.place, .tokenizer = {}, .bytes = to.files.bytes};
-  const OpenedTokenizer opened = open_with_facts(files);
-  const auto end = end_of_turn(ChatTemplates(name, files), *opened.tokenizer);
+  const OpenedTokenizer opened = open_with_facts(to.files);
+  const auto end = end_of_turn(ChatTemplates(name, to.files), *opened.tokenizer);
   if (end && end != opened.tokenizer->end_token()) {
     if (opened.tokenizer->end_token()) add_end(files, *opened.tokenizer->end_token());
     add_end(files, *end);
