@@ -57,7 +57,7 @@ TEST(ConversationLine, RefusesWithTheCause) {
   EXPECT_THAT(
       refused("{}"),
       HasSubstr("no field \"messages\". Map it with data.fields: {\"messages\": \"NAME\"}"));
-  EXPECT_THAT(refused("[]"), HasSubstr("no field"));
+  EXPECT_THAT(refused("[]"), HasSubstr("no JSON object"));
   EXPECT_THAT(refused(R"({"messages": []})"), HasSubstr("has no messages"));
   EXPECT_THAT(
       refused(R"({"messages": [{"role": "wizard", "content": ""}]})"),

@@ -318,7 +318,7 @@ TEST_F(PrepareTest, RefusesWithLineAndCause) {
               HasSubstr("a.jsonl:3: the line has no field \"messages\""));
   EXPECT_THAT(refused(R"({"messages": [{"role": "user", "content": "a"}]})"),
               HasSubstr("has no sample that trains"));
-  EXPECT_THAT(refused(""), HasSubstr("has no sample that trains"));
+  EXPECT_THAT(refused(""), HasSubstr("has no lines"));
   EXPECT_TRUE(std::filesystem::is_empty(directory_.path("data"))) << "nothing is left";
 }
 
