@@ -102,7 +102,7 @@ Files dataset_files(AxolotlJob& job, const std::string& dataset) {
     return {*path};
   }
   if (!fs::is_directory(found)) return {*path};
-  const Files files = files_in(found);
+  Files files = files_in(found);
   if (files.empty()) job.refuse(key, fmt::format("{} has no file of JSON lines", found));
   return files;
 }

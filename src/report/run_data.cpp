@@ -122,7 +122,7 @@ void add_event(RunData& run, const json& line) {
 void read_job(RunData& run) {
   std::ifstream in(run.directory + "/job.json");
   if (!in) {
-    run.notes.push_back("job.json is missing: the job is not shown");
+    run.notes.emplace_back("job.json is missing: the job is not shown");
     return;
   }
   run.job = ordered_json::parse(in, nullptr, false);
@@ -133,7 +133,7 @@ void read_job(RunData& run) {
     return;
   }
   run.job = nullptr;
-  run.notes.push_back("job.json is no JSON object: it is half written or damaged");
+  run.notes.emplace_back("job.json is no JSON object: it is half written or damaged");
 }
 
 void require_run(const std::string& directory) {
@@ -173,7 +173,7 @@ RunData read_run(const std::string& directory) {
   struct stat facts {};
   if (::stat(metrics.c_str(), &facts) == 0) run.updated = static_cast<double>(facts.st_mtime);
   if (run.curve("loss").empty())
-    run.notes.push_back("metrics.jsonl has no step yet, so there are no curves");
+    run.notes.emplace_back("metrics.jsonl has no step yet, so there are no curves");
   return run;
 }
 

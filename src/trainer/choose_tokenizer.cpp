@@ -163,7 +163,7 @@ class Choice {
     try {
       const std::optional<TokenFacts> facts = token_facts(file);
       const bool in_side = facts && facts->in_side_file;
-      const std::string hash = facts ? facts->tokenizer : std::string();
+      std::string hash = facts ? facts->tokenizer : std::string();
       if (in_side) hashes_.emplace(side, hash);
       return hash;
     } catch (const Error&) {

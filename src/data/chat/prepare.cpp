@@ -75,7 +75,7 @@ class Preparation {
   // lines, if any, another one to validate on.
   SplitFiles split(const std::vector<std::span<const std::string>>& sources, const RowSlice& rows,
                    double fraction) const {
-    const SplitFiles names = split_names(sources, rows, fraction);
+    SplitFiles names = split_names(sources, rows, fraction);
     const std::string slice = rows.is_whole() ? "" : fmt::format("[{}]", text_of(rows));
     const std::string all = fmt::format("{}{}{}", name_of(sources.front()), slice,
                                         sources.size() > 1 ? " and other sources" : "");
@@ -105,7 +105,7 @@ class Preparation {
   std::string prepare(const std::string& path, bool last) {
     const MappedFile file(path);
     if (is_hdf5(file)) return path;
-    const std::string prepared = named(path, hash_of(file, hash_, last));
+    std::string prepared = named(path, hash_of(file, hash_, last));
     if (exists(prepared)) {
       spdlog::info("data: {} is prepared in {}", path, prepared);
       return prepared;
