@@ -9,7 +9,7 @@ EngineOptions engine_options(const CommandKeys& keys) {
   const auto integer = [&](const char* name) {
     return keys.integer(std::string(engine_section) + name);
   };
-  const EngineOptions options{
+  EngineOptions options{
       .cache_dtype = keys.text("inference.cache_dtype") == "bf16" ? DType::bf16 : DType::f32,
       .block_tokens = integer("block_tokens"),
       .memory_fraction = keys.number("inference.memory_fraction"),
