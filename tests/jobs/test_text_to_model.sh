@@ -41,5 +41,5 @@ before=$(loss_of base) after=$(loss_of runs/continue/checkpoints/step-000040.h5)
 LC_ALL=C awk "BEGIN { exit !($after < 0.9 * $before) }" || fail "the loss fell from $before to $after only"
 LC_ALL=C awk "BEGIN { exit !($exported < 1.001 * $after && $after < 1.001 * $exported) }" ||
   fail "the exported model has the loss $exported, its checkpoint $after"
-[[ $(head -c 4 4.txt) == Once ]] || fail "generated: $(<4.txt)"
+grep -qa '^Once' 4.txt || fail "generated: $(<4.txt)"  # behind a line about the weights
 cmp base/tokenizer.json model/tokenizer.json || fail "the exported tokenizer is another"
