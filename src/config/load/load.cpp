@@ -90,8 +90,7 @@ ResolvedJob resolve_job(const KeyTable& table, const JobSource& source,
   resolve_batch(settings, errors);
   resolve_memory(settings, model, errors);
   resolve_gradients(settings, errors);
-  find_schedule_file(settings, path, errors);
-  check_schedule(settings, errors);
+  check_schedule(settings, find_schedule_file(settings, path, errors), errors);
   check_offload(settings, errors, missing);
   resolve_files(settings, model, path, errors, missing);
   check_resume(settings, missing, no_checkpoint);

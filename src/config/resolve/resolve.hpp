@@ -14,14 +14,15 @@ namespace triax {
 /// ranks that the grid needs.
 void resolve_grid(Settings& settings, const ModelConfig& model, int ranks, ErrorList& errors);
 void resolve_batch(Settings& settings, ErrorList& errors);
-/// Makes the path of a schedule by hand ("file:ORDER.csv") absolute; an error where the file does
-/// not exist or holds no order.
-void find_schedule_file(Settings& settings, const std::string& job_file, ErrorList& errors);
+/// Plans of a schedule by hand ("file:ORDER.csv"), whose path is made absolute; empty: there is
+/// none by hand. An error where the file does not exist or holds no order.
+Plans find_schedule_file(Settings& settings, const std::string& job_file, ErrorList& errors);
 /// Plans of the file that the schedule names; empty where it names none. UsageError if it cannot be
 /// read, std::invalid_argument if it holds no order.
 Plans read_compute_order(const std::string& schedule);
-/// Checks the pipeline schedule's requirements on stages, chunks and micro-batches.
-void check_schedule(Settings& settings, ErrorList& errors);
+/// Checks the pipeline schedule's requirements on stages, chunks and micro-batches. `order`: of a
+/// schedule by hand.
+void check_schedule(Settings& settings, const Plans& order, ErrorList& errors);
 /// Resolves run.steps and fractions of it. `counted`: the steps of run.epochs; none: not counted
 /// yet, run.steps stays unset and fractions stay. Before all that depends on steps.
 void resolve_steps(Settings& settings, std::optional<std::int64_t> counted, ErrorList& errors);

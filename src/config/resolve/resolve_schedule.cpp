@@ -18,8 +18,8 @@ const std::string prefix = schedule_file_prefix;
 
 }  // namespace
 
-void find_schedule_file(Settings& settings, const std::string& job_file, ErrorList& errors) {
-  if (!settings.sound({key}) || !settings.string(key).starts_with(prefix)) return;
+Plans find_schedule_file(Settings& settings, const std::string& job_file, ErrorList& errors) {
+  if (!settings.sound({key}) || !settings.string(key).starts_with(prefix)) return {};
   const std::string path = settings.string(key).substr(prefix.size());
   const std::string found = named_input(
       settings, key, path, job_file,
@@ -27,12 +27,13 @@ void find_schedule_file(Settings& settings, const std::string& job_file, ErrorLi
                   "to start from",
                   path),
       errors);
-  if (found.empty()) return;
+  if (found.empty()) return {};
   settings.resolve(key, prefix + absolute_path(found), settings.at(key).source);
   try {
-    read_compute_order(settings.string(key));
+    return read_compute_order(settings.string(key));
   } catch (const std::exception& error) {
     settings.error(errors, key, fmt::format("{}: {}", found, error.what()));
+    return {};
   }
 }
 
@@ -62,10 +63,9 @@ void check_schedule_row(Settings& s, const ScheduleRow& row, ErrorList& errors) 
 
 }  // namespace
 
-void check_schedule(Settings& s, ErrorList& errors) {
+void check_schedule(Settings& s, const Plans& order, ErrorList& errors) {
   if (!s.sound({"parallel.schedule", "parallel.chunks", "parallel.pipeline"})) return;
   const std::string name = s.string("parallel.schedule");
-  const Plans order = read_compute_order(name);
   const ScheduleRow row = schedule(name, order);
   check_schedule_row(s, row, errors);
   if (!s.sound({"gradient_accumulation_steps", "train_batch_size", "parallel.chunks"}) ||
