@@ -10,11 +10,6 @@
 namespace triax {
 namespace {
 
-bool is_special(const Tokenizer& tokenizer, std::int32_t id) {
-  const std::span<const std::int32_t> one(&id, 1);
-  return tokenizer.decode(one, true).empty() && !tokenizer.decode(one, false).empty();
-}
-
 // Text that the template puts behind an answer; empty where it renders none.
 std::string behind_an_answer(const ChatTemplates& templates) {
   const std::string answer = "The answer is yes.";
@@ -31,6 +26,11 @@ std::string behind_an_answer(const ChatTemplates& templates) {
 }
 
 }  // namespace
+
+bool is_special(const Tokenizer& tokenizer, std::int32_t id) {
+  const std::span<const std::int32_t> one(&id, 1);
+  return tokenizer.decode(one, true).empty() && !tokenizer.decode(one, false).empty();
+}
 
 std::optional<std::int32_t> end_of_turn(const ChatTemplates& templates,
                                         const Tokenizer& tokenizer) {

@@ -8,6 +8,7 @@
 
 #include "io/files/sha256.hpp"
 #include "io/tokens/token_reader.hpp"
+#include "src/data/chat/end_of_turn.hpp"
 #include "src/data/chat/preference_line.hpp"
 #include "src/data/chat/turns.hpp"
 #include "src/text/token_spans.hpp"
@@ -221,14 +222,14 @@ void SampleEncoder::complete_turns(const std::vector<TextSpan>& spans, ChatSampl
     if (!ends_here) continue;
     std::size_t last = end;  // behind the last token that is not blank
     while (last > 0 && trains(sample.labels[last - 1]) && is_blank(ids[last - 1])) --last;
-    if (last > 0 && trains(sample.labels[last - 1]) && is_special(ids[last - 1])) {
+    if (last > 0 && trains(sample.labels[last - 1]) && is_special(tokenizer_, ids[last - 1])) {
       std::fill(sample.labels.begin() + static_cast<std::ptrdiff_t>(last),
                 sample.labels.begin() + static_cast<std::ptrdiff_t>(end), ignored_label);
       continue;
     }
     std::size_t behind = end;
     if (behind < ids.size() && is_blank(ids[behind])) ++behind;
-    if (behind < ids.size() && is_special(ids[behind]))
+    if (behind < ids.size() && is_special(tokenizer_, ids[behind]))
       std::copy_n(ids.begin() + static_cast<std::ptrdiff_t>(end), behind + 1 - end,
                   sample.labels.begin() + static_cast<std::ptrdiff_t>(end));
   }
@@ -239,8 +240,8 @@ void SampleEncoder::check_ends(const ChatSample& sample) {
   for (std::size_t i = 0; i < sample.ids.size(); ++i) {
     const bool last =
         trains(sample.labels[i]) && (i + 1 == sample.ids.size() || !trains(sample.labels[i + 1]));
-    if (last && !is_special(sample.ids[i]) &&
-        !(i > 0 && is_blank(sample.ids[i]) && is_special(sample.ids[i - 1])))
+    if (last && !is_special(tokenizer_, sample.ids[i]) &&
+        !(i > 0 && is_blank(sample.ids[i]) && is_special(tokenizer_, sample.ids[i - 1])))
       ++counts_.open_ends;
   }
 }
@@ -256,15 +257,10 @@ void SampleEncoder::cut(ChatSample& sample) {
   sample.labels.resize(most);
 }
 
-bool SampleEncoder::is_special(std::int32_t id) const {
-  const std::array<std::int32_t, 1> one = {id};
-  return tokenizer_.decode(one, true).empty() && !tokenizer_.decode(one, false).empty();
-}
-
 bool SampleEncoder::is_blank(std::int32_t id) const {
   const std::array<std::int32_t, 1> one = {id};
   const std::string text = tokenizer_.decode(one, false);
-  return !is_special(id) && text.find_first_not_of(" \t\r\n") == text.npos;
+  return !is_special(tokenizer_, id) && text.find_first_not_of(" \t\r\n") == text.npos;
 }
 
 }  // namespace triax

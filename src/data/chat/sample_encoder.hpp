@@ -81,7 +81,6 @@ class SampleEncoder {
   void append(std::string_view text, bool special, bool trains, ChatSample& sample);
   void cut(ChatSample& sample);
   void check_ends(const ChatSample& sample);
-  bool is_special(std::int32_t id) const;
   bool is_blank(std::int32_t id) const;
 
   const ChatContext& context_;
