@@ -32,7 +32,9 @@ die() {
 }
 train() { timeout 120 "$mpiexec" "$flag" 2 "$triax" train job.json --set checkpoint.files="$files" "$@" > out 2>&1; }
 newest() { ls disk/run/checkpoints/step-??????.h5 2> /dev/null | tail -n 1; }
-fill() { cat /dev/zero > "disk/filler.$((fillers += 1))" 2> /dev/null; }
+# Each filling is a new file, because writing over the last one would first give its room back. The number is counted
+# before the command: an external command's redirection is expanded in its child.
+fill() { : $((fillers += 1)); cat /dev/zero > "disk/filler.$fillers" 2> /dev/null; }
 # Full once more in the end: a checkpoint that was removed during the first filling left room for another.
 full_and_said() { fill; grep -q "no checkpoint after" out && grep -q "keeps the lines in memory" out && { fill; true; }; }
 written_again() { grep -q "that were kept in memory are written" out && [ "$(newest)" != "$last" ] && [ -n "$(newest)" ]; }
