@@ -6,54 +6,11 @@
 set -euo pipefail
 source=$1
 export TRIAX=$2
-PATH=$PATH:/usr/sbin:/sbin
-unset "${!SLURM_@}"
-for program in slurmctld slurmd sbatch munged mungekey; do
-  command -v "$program" >/dev/null || { echo "skipped: $program is not installed (slurm-wlm, munge)"; exit 77; }
-done
-[[ $(id -u) -eq 0 ]] || { echo "skipped: the daemons of a cluster are started by root"; exit 77; }
+. "$source/tests/slurm/functions.sh"
 
-work=$(mktemp -d)
-chmod 755 "$work"  # munged's socket is for all users
-export SLURM_CONF=$work/cluster/slurm.conf
-cd "$work"
-
-end() {
-  local status=$?
-  [[ $status -eq 0 ]] || tail -n 30 "$work"/*.out cluster/slurm*.log 2>/dev/null | cut -c1-250 || true
-  timeout 90 scancel --user=root 2>/dev/null || true
-  for _ in $(seq 50); do [[ -n $(timeout 90 squeue --noheader 2>/dev/null) ]] || break; sleep 0.2; done
-  "$source/tests/slurm/cluster.sh" stop "$work/cluster" || true
-  rm -rf "$work"
-}
-trap end EXIT
-trap 'exit 1' TERM INT
-
-fail() {
-  echo "FAILED: $*" >&2
-  exit 1
-}
-
-# Counts polls of a tenth of a second instead of the clock, which runs on while a virtual machine is paused.
-wait_until() {  # seconds what command...
-  local looks=$((10 * $1)) what=$2
-  shift 2
-  until "$@"; do
-    [[ $((looks--)) -gt 0 ]] || fail "waited too long for: $what"
-    sleep 0.1
-  done
-}
-
-submit() { timeout 90 sbatch --parsable --time=10 "$@"; }
-state() { timeout 90 scontrol show job "$1" | sed -n "s/^ *JobState=\([A-Z]*\) .*/\1/p" | sort -u; }
-in_state() { [[ $(state "$1") == "$2" ]]; }
 has_steps() { [[ $(grep -c '"loss"' "$1/metrics.jsonl" 2>/dev/null) -ge $2 ]]; }
 set_steps() { sed -i "s/\"steps\": [0-9]*/\"steps\": $2/" "$1.json"; }
-resume_now() { timeout 90 scontrol update job="$1" StartTime=now 2>/dev/null || true; }  # otherwise within 20 s
 no_rank_of() { ! pgrep -f "train $(literally "$work/$1.json")" >/dev/null; }
-says() { grep -q -- "$2" "$1" || fail "$1 does not say: $2"; }
-# Escapes a text for pgrep.
-literally() { sed 's/[][\.^$*+?(){}|]/\\&/g' <<<"$1"; }
 # Step, loss and gradient norm of every step.
 numbers() { sed -n 's/^{"step":\([0-9]*\),"loss":\([^,]*\),"grad_norm":\([^,]*\),.*/\1 \2 \3/p' "$1/metrics.jsonl"; }
 last_step() { numbers "$1" | awk 'END { print $1 + 0 }'; }
@@ -74,7 +31,6 @@ job() {  # name steps [tensor-and-pipeline [resume]]: writes a job file that tra
 JOB
 }
 
-"$source/tests/slurm/cluster.sh" start "$work/cluster"
 for i in $(seq 3000); do echo "line $i of a text to train on"; done >text
 train=$source/jobs/train.sbatch
 
