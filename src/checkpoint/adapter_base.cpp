@@ -69,7 +69,7 @@ void check_base(const CheckpointHeader& header, const std::string& path,
         fmt::format("{} holds adapters of a base that is gone", path),
         fmt::format("{} has no safetensors files", directory),
         fmt::format("Put the weights back there, or resume with --set model.from=DIR"));
-  if (here != adapter["fingerprint"])
+  if (here != adapter["fingerprint"].get<std::string>())
     throw UsageError(
         fmt::format("{} holds adapters of another base", path),
         fmt::format("its run trained on {}, and the weights in {} are others", base, directory),
