@@ -45,6 +45,8 @@ submit() { timeout 90 sbatch --parsable --time=10 "$@"; }
 state() { timeout 90 scontrol show job "$1" | sed -n "s/^ *JobState=\([A-Z]*\) .*/\1/p" | sort -u; }
 in_state() { [[ $(state "$1") == "$2" ]]; }
 resume_now() { timeout 90 scontrol update job="$1" StartTime=now 2>/dev/null || true; }  # otherwise within 20 s
+# Asks again until the job runs: Slurm may still be ending its last start, and then keeps the time of the next.
+running_again() { resume_now "$1"; in_state "$1" RUNNING; }
 says() { grep -q -- "$2" "$1" || fail "$1 does not say: $2"; }
 # Escapes a text for pgrep.
 literally() { sed 's/[][\.^$*+?(){}|]/\\&/g' <<<"$1"; }

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Runs jobs/serve.sbatch on a Slurm cluster of its own, on two nodes of two ranks. A server that is signalled before its
+# time limit, and one that loses a rank, come back with the same answers. `triax doctor` under srun compares the ranks.
+# Usage: test_answers.sh SOURCE TRIAX. Status 77: skipped, with the reason printed.
+set -euo pipefail
+source=$1
+export TRIAX=$2
+. "$source/tests/slurm/functions.sh"
+
+for i in $(seq 3000); do echo "line $i of a text to train on"; done >text
+cat >base.json <<'JOB'
+{"model": {"architecture": "gpt2", "n_layer": 2, "n_head": 2, "n_embd": 16, "n_positions": 64, "vocab_size": 256},
+ "data": {"train": ["text"], "seq_length": 64}, "run": {"steps": 3, "directory": "base", "progress": "none"},
+ "train_batch_size": 4, "optimizer": {"type": "AdamW", "params": {"lr": 1e-3}}}
+JOB
+"$TRIAX" train base.json >base.out 2>&1 || fail "the run before: $(cat base.out)"
+model=$work/base/checkpoints/step-000003.h5
+two_nodes=(--nodes=2 --ntasks-per-node=2)
+
+echo "== doctor compares the ranks that srun starts"
+timeout 90 srun --mpi=pmi2 "${two_nodes[@]}" "$TRIAX" doctor "$work" >doctor.out 2>&1 || fail "doctor: $(cat doctor.out)"
+says doctor.out "^ranks  *4 on "
+timeout 90 srun --mpi=pmi2 "${two_nodes[@]}" "$TRIAX" doctor "$work" --json >doctor.json 2>doctor.out || fail "doctor --json: $(cat doctor.out)"
+[[ $(grep -c '"rank": ' doctor.json) -eq 4 ]] || fail "doctor --json has not four ranks"
+
+# The text that the server gives to a greedy request; fails while there is none.
+endpoint() { sed -n "s/^ *\"$1\": \"\(.*\)\",*$/\1/p" serve/endpoint.json 2>/dev/null; }
+answer() {
+  local body
+  body=$(curl --silent --fail --max-time 20 -H "Authorization: Bearer $(endpoint api_key)" -H 'Content-Type: application/json' \
+    -d '{"prompt": "line 7 ", "max_tokens": 24, "temperature": 0, "ignore_eos": true}' "$(endpoint url)/completions") || return 1
+  sed 's/.*"text":"\([^"]*\)".*/\1/' <<<"$body"
+}
+answers() { answer >"$1" 2>/dev/null; }
+no_rank() { ! pgrep -f "^$(literally "$TRIAX $1")" >/dev/null; }
+
+if ! command -v curl >/dev/null; then
+  echo "== the server is left out: there is no curl"
+else
+  echo "== a server is signalled before its time limit, loses a rank, and is cancelled"
+  served=$(submit "${two_nodes[@]}" --cpus-per-task=1 --output=serve.out "$source/jobs/serve.sbatch" "$model" --port 0 \
+    --set run.directory="$work/serve" --set parallel.tensor=2)
+  wait_until 40 "the first answer" answers first
+  curl --silent --output /dev/null --write-out '%{http_code}' "$(endpoint url)/models" >refused
+  [[ $(cat refused) == 401 ]] || fail "a server of a job answers without its key: $(cat refused)"
+  [[ $(stat -c %a serve/endpoint.json) == 600 ]] || fail "others can read the key"
+  timeout 90 scancel --batch --signal=USR1 "$served"
+  wait_until 40 "the server to be requeued" in_state "$served" PENDING
+  [[ ! -e serve/endpoint.json ]] || fail "endpoint.json is there without a server"
+  wait_until 60 "the server to run again" running_again "$served"
+  wait_until 60 "an answer after the restart" answers second
+  cmp first second || fail "the server answers otherwise after a restart"
+  kill -KILL "$(pgrep -f "^$(literally "$TRIAX serve")" | sed -n 4p)"
+  wait_until 40 "the server to be requeued after the loss of a rank" in_state "$served" PENDING
+  says serve.out "job $served failed with status"
+  wait_until 10 "the other ranks to end" no_rank serve
+  wait_until 60 "the server to run again" running_again "$served"
+  wait_until 60 "an answer after the loss" answers third
+  cmp first third || fail "the server answers otherwise after the loss of a rank"
+  timeout 90 scancel "$served"
+  wait_until 40 "the server to end" no_rank serve
+fi
+
+echo "passed in $SECONDS s"
