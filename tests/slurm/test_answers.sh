@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs jobs/serve.sbatch on a Slurm cluster of its own, on two nodes of two ranks. A server that is signalled before its
-# time limit, and one that loses a rank, come back with the same answers. `triax doctor` under srun compares the ranks.
+# Runs jobs/serve.sbatch and jobs/batch.sbatch on a Slurm cluster of its own, on two nodes of two ranks. A server that is
+# signalled before its time limit, and one that loses a rank, come back with the same answers. A batch that is signalled
+# goes on with the answers of one that nothing happened to. `triax doctor` under srun compares the ranks.
 # Usage: test_answers.sh SOURCE TRIAX. Status 77: skipped, with the reason printed.
 set -euo pipefail
 source=$1
@@ -61,4 +62,21 @@ else
   wait_until 40 "the server to end" no_rank serve
 fi
 
+echo "== a batch is signalled, goes on, and ends"
+for i in $(seq 4000); do echo "{\"custom_id\": \"q$i\", \"prompt\": \"line $i \", \"max_tokens\": 48, \"ignore_eos\": true}"; done >in.jsonl
+"$TRIAX" batch in.jsonl --model "$model" --out whole >whole.out 2>&1 || fail "the batch that nothing happens to: $(cat whole.out)"
+done_lines() { [[ $(cat answers/answers-*.jsonl 2>/dev/null | wc -l) -ge $1 ]]; }
+batch=$(submit "${two_nodes[@]}" --cpus-per-task=1 --output=batch.out "$source/jobs/batch.sbatch" "$work/in.jsonl" \
+  --model "$model" --out "$work/answers")
+wait_until 40 "first answers" done_lines 20
+timeout 90 scancel --batch --signal=USR1 "$batch"
+wait_until 60 "the batch to be requeued" in_state "$batch" PENDING
+if done_lines 4000; then fail "the batch was done before its signal"; fi
+says batch.out "job $batch was stopped, to be run again"
+wait_until 60 "the batch to run again" running_again "$batch"
+wait_until 90 "the batch" in_state "$batch" COMPLETED
+# Identifiers and times of replies are their own; the text is not.
+texts() { cat "$1"/answers-*.jsonl | sed 's/.*"custom_id":"\([^"]*\)".*"text":"\(\([^"\\]\|\\.\)*\)".*/\1 \2/' | sort; }
+[[ $(texts answers | wc -l) -eq 4000 ]] || fail "the batch has $(texts answers | wc -l) answers"
+cmp <(texts whole) <(texts answers) || fail "the batch has other answers than one that nothing happened to"
 echo "passed in $SECONDS s"
