@@ -13,7 +13,7 @@ done
 work=$(mktemp -d)
 chmod 755 "$work"  # munged's socket is for all users
 export SLURM_CONF=$work/cluster/slurm.conf
-cd "$work"
+cd "$work" || exit
 
 end() {
   local status=$?
@@ -45,8 +45,15 @@ submit() { timeout 90 sbatch --parsable --time=10 "$@"; }
 state() { timeout 90 scontrol show job "$1" | sed -n "s/^ *JobState=\([A-Z]*\) .*/\1/p" | sort -u; }
 in_state() { [[ $(state "$1") == "$2" ]]; }
 resume_now() { timeout 90 scontrol update job="$1" StartTime=now 2>/dev/null || true; }  # otherwise within 20 s
-# Asks again until the job runs: Slurm may still be ending its last start, and then keeps the time of the next.
-running_again() { resume_now "$1"; in_state "$1" RUNNING; }
+no_step_of() { ! pgrep -f "^slurmstepd: \[$1\." >/dev/null; }
+# Has a requeued job start, and waits until it runs. A node that had processes of its last start in the same second
+# refuses the new one ("already killed"), and the job fails.
+run_again() {
+  wait_until 30 "the last start of job $1 to be gone" no_step_of "$1"
+  sleep 2
+  resume_now "$1"
+  wait_until 60 "job $1 to run again" in_state "$1" RUNNING
+}
 says() { grep -q -- "$2" "$1" || fail "$1 does not say: $2"; }
 # Escapes a text for pgrep.
 literally() { sed 's/[][\.^$*+?(){}|]/\\&/g' <<<"$1"; }

@@ -48,14 +48,14 @@ else
   timeout 90 scancel --batch --signal=USR1 "$served"
   wait_until 40 "the server to be requeued" in_state "$served" PENDING
   [[ ! -e serve/endpoint.json ]] || fail "endpoint.json is there without a server"
-  wait_until 60 "the server to run again" running_again "$served"
+  run_again "$served"
   wait_until 60 "an answer after the restart" answers second
   cmp first second || fail "the server answers otherwise after a restart"
   kill -KILL "$(pgrep -f "^$(literally "$TRIAX serve")" | sed -n 4p)"
   wait_until 40 "the server to be requeued after the loss of a rank" in_state "$served" PENDING
   says serve.out "job $served failed with status"
   wait_until 10 "the other ranks to end" no_rank serve
-  wait_until 60 "the server to run again" running_again "$served"
+  run_again "$served"
   wait_until 60 "an answer after the loss" answers third
   cmp first third || fail "the server answers otherwise after the loss of a rank"
   timeout 90 scancel "$served"
@@ -73,7 +73,7 @@ timeout 90 scancel --batch --signal=USR1 "$batch"
 wait_until 60 "the batch to be requeued" in_state "$batch" PENDING
 if done_lines 4000; then fail "the batch was done before its signal"; fi
 says batch.out "job $batch was stopped, to be run again"
-wait_until 60 "the batch to run again" running_again "$batch"
+run_again "$batch"
 wait_until 90 "the batch" in_state "$batch" COMPLETED
 # Identifiers and times of replies are their own; the text is not.
 texts() { cat "$1"/answers-*.jsonl | sed 's/.*"custom_id":"\([^"]*\)".*"text":"\(\([^"\\]\|\\.\)*\)".*/\1 \2/' | sort; }
