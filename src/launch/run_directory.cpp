@@ -70,8 +70,8 @@ void prepare_run_directory(const LoadedJob& job, const std::vector<std::string>&
       {"hosts", hosts}};
   if (!batch_job.empty()) {
     const std::optional<BatchStart> start = recorded_start(directory);
-    const bool again =
-        start && start->job == batch_job && start->resume == resolved["checkpoint"]["resume"];
+    const bool again = start && start->job == batch_job &&
+                       start->resume == resolved["checkpoint"]["resume"].get<std::string>();
     resolved["triax"]["batch_job"] = {{"name", batch_job}, {"begin", again ? start->step : step}};
   }
   warn_of_names(job.config);
