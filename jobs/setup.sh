@@ -16,8 +16,9 @@ packages=(
   libcli11-dev nlohmann-json3-dev libfmt-dev libspdlog-dev
   libgtest-dev libgmock-dev
 )
-# tests/slurm starts a cluster of its own; test.sh compiles most files for two configurations, and the cache only once.
-readonly test_packages=(slurm-wlm munge ccache)
+# tests/slurm starts a cluster of its own and asks its servers; test.sh compiles most files for two configurations, and
+# the cache only once.
+readonly test_packages=(slurm-wlm munge curl ccache)
 
 usage() {
   cat <<END

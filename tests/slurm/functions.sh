@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # Sourced by the tests of this folder, which have set $source to the checkout and TRIAX to the program: a directory
-# $work, a cluster of two nodes (SLURM_CONF), both gone when the test ends, and functions that look at jobs.
+# $work with a text to train on, a cluster of two nodes (SLURM_CONF), both gone when the test ends, and functions that
+# look at jobs.
 # Status 77: skipped, with the reason printed.
 
 PATH=$PATH:/usr/sbin:/sbin
@@ -45,17 +46,20 @@ submit() { timeout 90 sbatch --parsable --time=10 "$@"; }
 state() { timeout 90 scontrol show job "$1" | sed -n "s/^ *JobState=\([A-Z]*\) .*/\1/p" | sort -u; }
 in_state() { [[ $(state "$1") == "$2" ]]; }
 resume_now() { timeout 90 scontrol update job="$1" StartTime=now 2>/dev/null || true; }  # otherwise within 20 s
-no_step_of() { ! pgrep -f "^slurmstepd: \[$1\." >/dev/null; }
+no_process() { ! pgrep -f "$1" >/dev/null; }
+
 # Has a requeued job start, and waits until it runs. A node that had processes of its last start in the same second
 # refuses the new one ("already killed"), and the job fails.
 run_again() {
-  wait_until 30 "the last start of job $1 to be gone" no_step_of "$1"
+  wait_until 30 "the last start of job $1 to be gone" no_process "^slurmstepd: \[$1\."
   sleep 2
   resume_now "$1"
   wait_until 60 "job $1 to run again" in_state "$1" RUNNING
 }
+
 says() { grep -q -- "$2" "$1" || fail "$1 does not say: $2"; }
 # Escapes a text for pgrep.
 literally() { sed 's/[][\.^$*+?(){}|]/\\&/g' <<<"$1"; }
 
+for i in $(seq 3000); do echo "line $i of a text to train on"; done >text
 "$source/tests/slurm/cluster.sh" start "$work/cluster"

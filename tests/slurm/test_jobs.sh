@@ -10,7 +10,7 @@ export TRIAX=$2
 
 has_steps() { [[ $(grep -c '"loss"' "$1/metrics.jsonl" 2>/dev/null) -ge $2 ]]; }
 set_steps() { sed -i "s/\"steps\": [0-9]*/\"steps\": $2/" "$1.json"; }
-no_rank_of() { ! pgrep -f "train $(literally "$work/$1.json")" >/dev/null; }
+no_rank_of() { no_process "train $(literally "$work/$1.json")"; }
 # Step, loss and gradient norm of every step.
 numbers() { sed -n 's/^{"step":\([0-9]*\),"loss":\([^,]*\),"grad_norm":\([^,]*\),.*/\1 \2 \3/p' "$1/metrics.jsonl"; }
 last_step() { numbers "$1" | awk 'END { print $1 + 0 }'; }
@@ -31,7 +31,6 @@ job() {  # name steps [tensor-and-pipeline [resume]]: writes a job file that tra
 JOB
 }
 
-for i in $(seq 3000); do echo "line $i of a text to train on"; done >text
 train=$source/jobs/train.sbatch
 
 # Runs with checkpoint.resume set still continue from their own checkpoints when requeued.
